@@ -1,0 +1,1 @@
+"""NumPy and SciPy parts that the methods share."""

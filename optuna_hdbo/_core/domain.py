@@ -1,0 +1,87 @@
+"""The columns that a method searches over, free of Optuna."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """One column per parameter.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Column names, in column order.
+    grids : tuple of (FloatArray or None)
+        Admissible values of a discrete column, ascending, at least two; ``None`` for the interval
+        [0, 1]. The grid of a numerical column lies inside (0, 1); that of a categorical column is
+        0, 1, ..., n_choices - 1.
+    categorical : BoolArray, shape (D,)
+        Columns whose kernel distance is 0/1 (Hamming) instead of a difference.
+    """
+
+    names: tuple[str, ...]
+    grids: tuple[FloatArray | None, ...]
+    categorical: BoolArray
+
+    @classmethod
+    def continuous(cls, n_columns: int) -> Domain:
+        """Return the unit cube [0, 1]^D with columns ``x0``, ``x1``, ..."""
+        names = tuple(f"x{i}" for i in range(n_columns))
+        return cls(names, (None,) * n_columns, np.zeros(n_columns, dtype=np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def discrete(self) -> BoolArray:
+        """Columns with a grid, shape (D,)."""
+        return np.array([grid is not None for grid in self.grids], dtype=np.bool_)
+
+    @cached_property
+    def flat_grids(self) -> tuple[FloatArray, IntArray]:
+        """All grids end to end, and offsets: column i owns ``values[start[i]:start[i + 1]]``."""
+        sizes = [0 if grid is None else len(grid) for grid in self.grids]
+        values = np.concatenate([np.empty(0), *[g for g in self.grids if g is not None]])
+        return values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @property
+    def n_configurations(self) -> float:
+        """Number of distinct points; ``inf`` as soon as one column is continuous."""
+        total = 1.0
+        for grid in self.grids:
+            total *= np.inf if grid is None else len(grid)
+        return total
+
+    def from_unit(self, U: FloatArray) -> FloatArray:
+        """Map points of [0, 1]^D, shape (m, D), to columns; grid values get equal shares."""
+        X = np.array(U, dtype=np.float64)
+        for i, grid in enumerate(self.grids):
+            if grid is not None:
+                index = np.minimum((X[:, i] * len(grid)).astype(np.int64), len(grid) - 1)
+                X[:, i] = grid[index]
+        return X
+
+    def snap(self, X: FloatArray) -> FloatArray:
+        """Clip to the cube and move discrete columns to their nearest admissible value; (m, D)."""
+        X = np.clip(X, 0.0, [1.0 if g is None else g[-1] for g in self.grids])
+        for i, grid in enumerate(self.grids):
+            if grid is not None:
+                above = np.clip(np.searchsorted(grid, X[:, i]), 1, len(grid) - 1)
+                nearer_below = X[:, i] - grid[above - 1] <= grid[above] - X[:, i]
+                X[:, i] = grid[above - nearer_below]
+        return np.ascontiguousarray(X)
+
+    def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
+        """Draw ``n`` points uniformly, shape (n, D)."""
+        return self.from_unit(rng.random((n, len(self))))

@@ -1,0 +1,1 @@
+"""The published algorithms, one paper per file; usable without Optuna."""
