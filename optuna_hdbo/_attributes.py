@@ -1,0 +1,135 @@
+"""What a trial carries for us in the storage; the one file with Optuna's private names.
+
+A suggestion is written as one JSON object in system attributes ``hdbo:suggestion:<chunk>``, so
+that other workers see the point before the objective has asked for its parameters, and so that a
+method's decision outlives its process. Numbers for people are user attributes ``hdbo:<name>``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+    from optuna.trial import TrialState
+
+
+VERSION = 1
+CHUNK_LENGTH = 2045
+"""Some storages cut off longer attributes."""
+
+_SUGGESTION = "hdbo:suggestion:"
+_REPORT = "hdbo:"
+
+
+@dataclass(frozen=True)
+class StoredSuggestion:
+    """A suggestion as read back; only its outer shape has been checked.
+
+    Parameters
+    ----------
+    params : Mapping
+        Parameter name -> JSON number, see :meth:`SearchSpace.to_json`.
+    method : str or None
+        Name of the method that made it; ``None`` for a random point.
+    record : Mapping or None
+        The method's record.
+    """
+
+    params: Mapping[str, Any]
+    method: str | None
+    record: Mapping[str, Any] | None
+
+    def to_text(self) -> str:
+        """Return the JSON text; raises ``ValueError`` on NaN, ``TypeError`` on what is no JSON."""
+        fields = {
+            "version": VERSION,
+            "method": self.method,
+            "params": dict(self.params),
+            "record": None if self.record is None else dict(self.record),
+        }
+        return json.dumps(fields, allow_nan=False, separators=(",", ":"))
+
+
+def write_suggestion(study: Study, trial: FrozenTrial, text: str) -> None:
+    """Store the text of a suggestion with its trial."""
+    chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
+    # Backwards: whoever sees chunk 0 sees them all.
+    for i, chunk in reversed(list(enumerate(chunks))):
+        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTION}{i}", chunk)
+
+
+def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
+    """Return what :func:`write_suggestion` stored, ``None`` if there is nothing.
+
+    Raises
+    ------
+    ValueError
+        Where the attributes are not what this version writes.
+    """
+    attributes = trial.system_attrs
+    chunks: list[Any] = []
+    while (key := f"{_SUGGESTION}{len(chunks)}") in attributes:
+        chunks.append(attributes[key])
+    if not chunks:
+        return None
+    if not all(isinstance(chunk, str) for chunk in chunks):
+        raise ValueError("a chunk is not a string")
+    try:
+        # A retried trial may carry the tail of a longer, older text: stop where the object ends.
+        fields, _ = json.JSONDecoder().raw_decode("".join(chunks))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if not isinstance(fields, dict) or fields.get("version") != VERSION:
+        raise ValueError(f"not an object of version {VERSION}")
+    params, method, record = fields.get("params"), fields.get("method"), fields.get("record")
+    if not (
+        isinstance(params, dict)
+        and isinstance(method, str | None)
+        and isinstance(record, dict | None)
+    ):
+        raise ValueError("fields of the wrong type")
+    return StoredSuggestion(params, method, record)
+
+
+def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float]) -> None:
+    """Store the finite numbers of a report, where dashboards and data frames find them."""
+    for name, number in report.items():
+        if math.isfinite(number):
+            key = f"{_REPORT}{name}"
+            study._storage.set_trial_user_attr(trial._trial_id, key, float(number))
+
+
+def read_trials(
+    study: Study, states: tuple[TrialState, ...], *, cached: bool = False
+) -> list[FrozenTrial]:
+    """Return the study's trials by ascending number, not copied: do not write to them.
+
+    Under Hyperband these are the trials of all brackets. ``cached`` accepts the state of affairs
+    when the trial began.
+    """
+    return study._get_trials(deepcopy=False, states=states, use_cache=cached)
+
+
+def study_key(study: Study) -> tuple[object, int, str]:
+    """Return what tells two studies apart; numbers and names repeat between storages."""
+    return study._storage, study._study_id, study.study_name
+
+
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """Return a trial's constraint values by name, however this version of Optuna keeps them."""
+    try:
+        constraints = getattr(trial, "constraints", None)
+        if constraints is None:
+            values = trial.system_attrs.get("constraints") or ()
+            constraints = {str(i): value for i, value in enumerate(values)}
+        return {name: float(value) for name, value in constraints.items()}
+    except (TypeError, ValueError):
+        return {}

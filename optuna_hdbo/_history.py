@@ -1,0 +1,268 @@
+"""Trials -> observations. The study is the truth; what is kept here saves reading it again."""
+
+from __future__ import annotations
+
+import logging
+import math
+from bisect import bisect_left
+from bisect import insort
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState
+
+from optuna_hdbo._attributes import StoredSuggestion
+from optuna_hdbo._attributes import constraints_of
+from optuna_hdbo._attributes import read_suggestion
+from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._attributes import study_key
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._space import SearchSpace
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import State
+from optuna_hdbo.methods.base import standardise
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+_logger = logging.getLogger(__name__)
+
+_STATES: dict[TrialState, State] = {
+    TrialState.COMPLETE: "complete",
+    TrialState.PRUNED: "pruned",
+    TrialState.FAIL: "failed",
+    TrialState.RUNNING: "running",
+}
+
+
+@dataclass(frozen=True)
+class _Finished:
+    """What is kept of a trial that counts as an observation, beside its row."""
+
+    number: int
+    value: float  # maximised; of a pruned trial, the last one it reported
+    pruned_at: int | None
+    constraints: Mapping[str, float]
+
+
+class _Changes:
+    """How much the value of completed trials changed from a step to the end.
+
+    A pruned trial's last value v at step s counts as v plus the median of these changes (0 if
+    no completed trial reported at s), but never as better than the worst completed trial: the
+    pruner has seen that it was not worth going on. While nothing is completed, v stands.
+    """
+
+    def __init__(self) -> None:
+        self._completed: list[tuple[Mapping[int, float], float]] = []
+        self._by_step: dict[int, list[float]] = {}
+        self._worst = math.inf
+
+    def add_completed(self, reported: Mapping[int, float], value: float) -> None:
+        """Learn from a completed trial; infinite values teach nothing."""
+        if not math.isfinite(value):
+            return
+        self._worst = min(self._worst, value)
+        if reported:
+            self._completed.append((reported, value))
+        for step, changes in self._by_step.items():
+            self._insert(changes, reported.get(step), value)
+
+    @staticmethod
+    def _insert(changes: list[float], reported: float | None, value: float) -> None:
+        if reported is not None and math.isfinite(value - reported):
+            insort(changes, value - reported)
+
+    def final_value(self, step: int, value: float) -> float:
+        """Return what a trial pruned at a step counts as."""
+        if step not in self._by_step:
+            # Only the steps at which something was pruned are followed.
+            changes: list[float] = []
+            for reported, final in self._completed:
+                self._insert(changes, reported.get(step), final)
+            self._by_step[step] = changes
+        changes = self._by_step[step]
+        half = len(changes) // 2
+        if not changes:
+            change = 0.0
+        elif len(changes) % 2:
+            change = changes[half]
+        else:
+            change = changes[half - 1] / 2 + changes[half] / 2
+        return min(value + change, self._worst)
+
+
+class History:
+    """The observations of one method, read from a study and kept up to date.
+
+    Parameters
+    ----------
+    method_name : str
+        Whose records to read.
+    use_pruned : bool
+        Whether pruned trials count as observations.
+    """
+
+    def __init__(self, method_name: str, use_pruned: bool) -> None:
+        self._method_name = method_name
+        self._use_pruned = use_pruned
+        self._warned = False
+        self._study: object = None
+        self._space: SearchSpace | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.known: dict[str, BaseDistribution] = {}
+        """Every parameter that a finished trial had, with its latest distribution."""
+        self._settled: set[int] = set()
+        self._finished: list[_Finished] = []
+        self._X = np.empty((0, 0))
+        self._changes = _Changes()
+        self._records: list[Record] = []
+        self._suggestions: dict[int, StoredSuggestion | None] = {}  # of running trials
+
+    def read(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Observations:
+        """Return everything known when ``trial`` asks for a point of ``space``."""
+        key = study_key(study)
+        if key != self._study or space is not self._space:
+            self._forget()
+            self._study, self._space = key, space
+            self._X = np.empty((16, len(space.domain)))
+        sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        running = []
+        for other in read_trials(study, tuple(_STATES)):
+            if other.number in self._settled:
+                continue
+            if other.state == TrialState.RUNNING:
+                if other.number != trial.number:
+                    running.append(other)
+            else:
+                self._settle(other, space, sign)
+        return self._observations(space, running, trial.number)
+
+    def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
+        """Take in a trial that will never change again."""
+        self._settled.add(trial.number)
+        self._suggestions.pop(trial.number, None)
+        suggestion = self._read_suggestion(trial)
+        if suggestion is not None:
+            self._keep_record(self._records, trial, suggestion)
+        if trial.state == TrialState.FAIL:
+            return
+        self.known.update(trial.distributions)
+        pruned_at, value = None, trial.value
+        if trial.state == TrialState.PRUNED:
+            pruned_at = trial.last_step if self._use_pruned else None
+            value = None if pruned_at is None else trial.intermediate_values[pruned_at]
+        if value is None or math.isnan(value):
+            return
+        row = space.encode(trial.params)
+        if row is None:
+            return
+        if pruned_at is None:
+            reported = {
+                step: sign * reported for step, reported in trial.intermediate_values.items()
+            }
+            self._changes.add_completed(reported, sign * value)
+        self._insert(_Finished(trial.number, sign * value, pruned_at, constraints_of(trial)), row)
+
+    def _insert(self, finished: _Finished, row: FloatArray) -> None:
+        n = len(self._finished)
+        at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
+        self._finished.insert(at, finished)
+        # Rows are only ever appended in place: arrays handed out earlier look at the same memory.
+        if at < n or n == len(self._X):
+            grown = np.empty((max(2 * n, 16), self._X.shape[1]))
+            grown[:at], grown[at + 1 : n + 1] = self._X[:at], self._X[at:n]
+            self._X = grown
+        self._X[at] = row
+
+    def _read_suggestion(self, trial: FrozenTrial) -> StoredSuggestion | None:
+        try:
+            return read_suggestion(trial)
+        except ValueError as error:
+            self._warn_ignored(trial, error)
+            return None
+
+    def _warn_ignored(self, trial: FrozenTrial, error: Exception) -> None:
+        if not self._warned:
+            self._warned = True
+            _logger.warning(
+                f"The attributes 'hdbo:suggestion:*' of trial {trial.number} are ignored because "
+                f"they cannot be understood ({error}). Further ones will be ignored silently."
+            )
+
+    def _keep_record(
+        self, records: list[Record], trial: FrozenTrial, suggestion: StoredSuggestion
+    ) -> None:
+        if suggestion.method == self._method_name and suggestion.record is not None:
+            record = Record(trial.number, _STATES[trial.state], suggestion.record)
+            insort(records, record, key=lambda r: r.number)
+
+    def _observations(
+        self, space: SearchSpace, running: list[FrozenTrial], step: int
+    ) -> Observations:
+        pending = []
+        records = list(self._records)
+        for trial in running:
+            suggestion = self._suggestions.get(trial.number)
+            if suggestion is None:
+                suggestion = self._read_suggestion(trial)
+                self._suggestions[trial.number] = suggestion
+            row = self._pending_row(trial, suggestion, space)
+            if row is not None:
+                pending.append(row)
+            if suggestion is not None:
+                self._keep_record(records, trial, suggestion)
+        n = len(self._finished)
+        y, shift, scale = standardise(np.array([self._value(f) for f in self._finished]))
+        X = self._X[:n]
+        X.flags.writeable = False
+        return Observations(
+            X=X,
+            y=y,
+            numbers=np.array([f.number for f in self._finished], dtype=np.int64),
+            pruned=np.array([f.pruned_at is not None for f in self._finished], dtype=np.bool_),
+            pending=np.array(pending) if pending else np.empty((0, len(space.domain))),
+            constraints=self._constraints(),
+            records=records,
+            step=step,
+            shift=shift,
+            scale=scale,
+        )
+
+    def _value(self, finished: _Finished) -> float:
+        if finished.pruned_at is None:
+            return finished.value
+        return self._changes.final_value(finished.pruned_at, finished.value)
+
+    def _pending_row(
+        self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace
+    ) -> FloatArray | None:
+        params: dict[str, Any] = {}
+        if suggestion is not None:
+            try:
+                params.update(space.from_json(suggestion.params))
+            except ValueError as error:
+                self._warn_ignored(trial, error)
+        enqueued = trial.system_attrs.get("fixed_params")
+        if isinstance(enqueued, dict):
+            params.update(enqueued)
+        params.update(trial.params)
+        return space.encode(params)
+
+    def _constraints(self) -> FloatArray:
+        """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
+        columns = sorted({name for finished in self._finished for name in finished.constraints})
+        return np.array(
+            [[f.constraints.get(name, math.nan) for name in columns] for f in self._finished]
+        ).reshape(len(self._finished), len(columns))

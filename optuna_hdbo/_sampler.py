@@ -1,0 +1,286 @@
+"""The life of a sampler inside Optuna, written once for all methods."""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+import threading
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.search_space import IntersectionSearchSpace
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState
+
+from optuna_hdbo._attributes import StoredSuggestion
+from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._attributes import study_key
+from optuna_hdbo._attributes import write_report
+from optuna_hdbo._attributes import write_suggestion
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._history import History
+from optuna_hdbo._space import SearchSpace
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Suggestion
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+_logger = logging.getLogger(__name__)
+
+NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError, ValueError)
+"""What a study survives when it comes out of a method's suggestion."""
+
+
+class HDBOSampler(BaseSampler):
+    """Base of all samplers of this package: Optuna's lifecycle around one method.
+
+    The first ``n_startup_trials`` trials are drawn at random, the following ones are asked from
+    the method. Parameters that not every finished trial has (conditional ones, or those whose
+    range varies) are sampled independently.
+
+    Every random number is drawn for a (seed, purpose, trial number): the same seed gives the same
+    study whatever the storage, a study that is resumed goes on as if it had never stopped, and
+    workers of one study that share a seed still get different points.
+
+    Parameters
+    ----------
+    method : Method
+        Who is asked.
+    seed : int or None
+        ``None`` draws one from the operating system.
+    n_startup_trials : int
+        Finished trials (complete, or pruned and used) before the method is asked.
+    independent_sampler : BaseSampler or None
+        Who samples startup trials and parameters outside the relative search space; ``None``
+        draws them uniformly in the parameter's own (log) scale.
+    warn_independent_sampling : bool
+        Whether to warn when a parameter is sampled independently after startup.
+    use_pruned : bool
+        Whether pruned trials count as observations, with the value that their last report makes
+        likely but never better than the worst completed trial.
+    """
+
+    supports_constraints = False
+
+    def __init__(
+        self,
+        method: Method,
+        *,
+        seed: int | None = None,
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        use_pruned: bool = True,
+    ) -> None:
+        if isinstance(n_startup_trials, bool) or not _is_integer(n_startup_trials, at_least=0):
+            raise ValueError(
+                f"n_startup_trials must be a non-negative integer, but got {n_startup_trials!r}."
+            )
+        if seed is not None and not _is_integer(seed):
+            raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
+        if not isinstance(independent_sampler, BaseSampler | None):
+            raise ValueError(
+                "independent_sampler must be a sampler of Optuna or None, but got "
+                f"{independent_sampler!r}."
+            )
+        self._method = method
+        self._streams = Streams(None if seed is None else operator.index(seed))
+        self._n_startup_trials = operator.index(n_startup_trials)
+        self._independent_sampler = independent_sampler
+        self._warn_independent_sampling = bool(warn_independent_sampling)
+        self._use_pruned = bool(use_pruned)
+        self._warned_of_constraints = False
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with an empty cache; everything in it can be read from the study again."""
+        self._lock = threading.Lock()
+        self._study: object = None
+        self._intersection = IntersectionSearchSpace(include_pruned=self._use_pruned)
+        self._space = SearchSpace({})
+        self._history = History(self._method.name, self._use_pruned)
+        self._validated: dict[str, BaseDistribution] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        # A lock cannot be copied, and the history may be large.
+        for name in ("_lock", "_study", "_intersection", "_space", "_history", "_validated"):
+            del state[name]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget()
+
+    def reseed_rng(self) -> None:
+        """Reseed the user's independent sampler.
+
+        There is nothing else to reseed: Optuna calls this so that copies of a generator do not
+        repeat each other, and here no generator outlives a trial. Another seed would only make
+        ``n_jobs > 1`` irreproducible.
+        """
+        if self._independent_sampler is not None:
+            self._independent_sampler.reseed_rng()
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Forward to the user's independent sampler."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.before_trial(study, trial)
+
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Forward to the user's independent sampler."""
+        if self._independent_sampler is not None:
+            self._independent_sampler.after_trial(study, trial, state, values)
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """Return the parameters that all finished trials have in common and that vary."""
+        self._refuse_multi_objective(study)
+        with self._lock:
+            key = study_key(study)
+            if key != self._study:
+                self._study = key
+                self._intersection = IntersectionSearchSpace(include_pruned=self._use_pruned)
+            common = self._intersection.calculate(study)
+        return {name: d for name, d in common.items() if not d.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Ask the method, or draw at random while it has too little to go on."""
+        self._refuse_multi_objective(study)
+        if not search_space:
+            return {}
+        with self._lock:  # Threads share this object, and must see each other's points.
+            if not self._space.describes(search_space):
+                self._space = SearchSpace(search_space)
+            space = self._space
+            seen = self._history.read(study, trial, space)
+            self._validate(self._history.known)
+            self._warn_of_constraints(seen)
+            if len(seen.y) >= max(self._n_startup_trials, 1):
+                params, text, report = self._ask(space, seen)
+            elif self._independent_sampler is not None:
+                return {}
+            else:
+                params, text, report = self._draw(space, "startup", trial.number)
+            write_suggestion(study, trial, text)
+            write_report(study, trial, report)
+            return params
+
+    def _validate(self, known: Mapping[str, BaseDistribution]) -> None:
+        """Let the method object to the user's settings as soon as parameters are known.
+
+        It is shown every parameter of the study, not just the columns of this trial: settings may
+        name a parameter that is fixed or conditional, but not one that does not exist.
+        """
+        if known != self._validated:
+            self._method.validate(SearchSpace(known).domain)
+            self._validated = dict(known)
+
+    def _ask(
+        self, space: SearchSpace, seen: Observations
+    ) -> tuple[dict[str, Any], str, Mapping[str, float]]:
+        try:
+            suggestion = self._method.suggest(space.domain, seen, self._streams)
+            params = space.decode(_checked(suggestion, len(space.domain)))
+            stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
+            text = stored.to_text()
+        except NUMERICAL_FAILURES as error:
+            _logger.warning(
+                f"Trial {seen.step} is drawn at random because {self} could not compute a "
+                f"suggestion: {type(error).__name__}: {error}"
+            )
+            return self._draw(space, "startup", seen.step)
+        if self._is_pending(params, space, seen):
+            return self._draw(space, "startup", seen.step)
+        return params, text, suggestion.report
+
+    def _is_pending(self, params: dict[str, Any], space: SearchSpace, seen: Observations) -> bool:
+        """Tell whether a continuous space's point is being evaluated by another worker."""
+        if math.isfinite(space.domain.n_configurations):
+            return False
+        row = space.encode(params)
+        return row is not None and bool(np.any(np.all(seen.pending == row, axis=1)))
+
+    def _draw(
+        self, space: SearchSpace, purpose: str, number: int
+    ) -> tuple[dict[str, Any], str, Mapping[str, float]]:
+        params = space.draw(self._streams.generator(purpose, number))
+        return params, StoredSuggestion(space.to_json(params), None, None).to_text(), {}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """Sample one parameter by itself."""
+        self._refuse_multi_objective(study)
+        if self._warn_independent_sampling:
+            self._warn_if_modelled(study, trial, param_name)
+        if self._independent_sampler is not None:
+            return self._independent_sampler.sample_independent(
+                study, trial, param_name, param_distribution
+            )
+        rng = self._streams.generator(f"independent:{param_name}", trial.number)
+        return SearchSpace({param_name: param_distribution}).draw(rng)[param_name]
+
+    def _warn_if_modelled(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
+        states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
+        if len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1):
+            return
+        by = (
+            "uniformly" if self._independent_sampler is None else f"by {self._independent_sampler}"
+        )
+        _logger.warning(
+            f"Parameter '{param_name}' of trial {trial.number} is sampled {by}, independently of "
+            f"the model of {self}, because not every finished trial has it with the same range. "
+            "If that is intended, pass warn_independent_sampling=False."
+        )
+
+    def _warn_of_constraints(self, seen: Observations) -> None:
+        if seen.constraints.shape[1] and not self.supports_constraints:
+            if not self._warned_of_constraints:
+                _logger.warning(f"{self} does not use the constraints of the trials yet.")
+            self._warned_of_constraints = True
+
+    def _refuse_multi_objective(self, study: Study) -> None:
+        if len(study.directions) > 1:
+            raise ValueError(
+                f"{self} needs a study with a single objective, but got one with "
+                f"{len(study.directions)}."
+            )
+
+
+def _is_integer(value: object, at_least: float = -math.inf) -> bool:
+    try:
+        return operator.index(value) >= at_least  # type: ignore[arg-type]
+    except TypeError:
+        return False
+
+
+def _checked(suggestion: Suggestion, n_columns: int) -> FloatArray:
+    x = np.asarray(suggestion.x, dtype=np.float64)
+    if x.shape != (n_columns,) or not np.all(np.isfinite(x)):
+        raise ValueError(f"x must be {n_columns} finite numbers, but got {x}.")
+    return x
