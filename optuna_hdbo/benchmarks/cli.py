@@ -1,0 +1,149 @@
+"""Compare samplers on functions whose optimum is known.
+
+Examples
+--------
+    run --problems report --rivals gp,tpe,AddGPUCBSampler --seeds 0-9 --out results.jsonl
+    run --problems trimodal-16-4-3 --rivals AddGPUCBSampler:n_cyc=10,max_group_size=3
+        --seeds 1000-1004 --out tuning.jsonl
+    report results.jsonl --plot regret.png
+    overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
+
+A sampler of this package takes settings after a colon: "published" for the settings of its paper,
+"keyword=value" for anything its constructor accepts, and decomposition=known for the true groups
+of a trimodal problem.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from optuna_hdbo.benchmarks import overhead
+from optuna_hdbo.benchmarks import problems
+from optuna_hdbo.benchmarks import report
+from optuna_hdbo.benchmarks import rivals
+from optuna_hdbo.benchmarks import runner
+
+
+def _problem_names(text: str) -> list[str]:
+    """Parse names separated by commas; ``report`` and ``tune`` stand for all of theirs."""
+    sets = {str(purpose): names for purpose, names in problems.NAMES.items()}
+    return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
+
+
+def _seeds(text: str) -> list[int]:
+    """Parse ``0-4`` or ``0,2,5-7``."""
+    seeds: list[int] = []
+    for piece in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
+        if match is None:
+            raise ValueError(f"seeds must be like 0-4 or 0,2,5-7, but got {text}.")
+        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
+    return seeds
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--problems", required=True, help="names, or 'report' or 'tune' for all of either")
+    add("--rivals", required=True, help="samplers, separated by commas; see 'list'")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the problems and the samplers")
+    add("--trials", type=int, default=200, help="trials per run (default: %(default)s)")
+    add("--jobs", type=int, default=1, help="runs at a time (default: %(default)s)")
+    add("--out", type=Path, required=True, help="results file; runs that it holds are skipped")
+
+
+def _run(args: argparse.Namespace) -> int:
+    runs = runner.plan(
+        _problem_names(args.problems), rivals.split(args.rivals), _seeds(args.seeds), args.trials
+    )
+    return 1 if runner.run_all(runs, args.out, args.jobs) else 0
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("results", type=Path, nargs="+", help="results files")
+    add("--purpose", choices=list(problems.NAMES), default="report", help="default: %(default)s")
+    add("--problems", help="only these")
+    add("--rivals", help="only these, in this order")
+    add("--baseline", default="gp", help="sampler whose time is 1 (default: %(default)s)")
+    add("--common-seeds", action="store_true", help="only seeds that all samplers have")
+    add("--plot", type=Path, help="also draw the regret curves into this image")
+
+
+def _report(args: argparse.Namespace) -> int:
+    for path in args.results:
+        if not path.exists():
+            raise ValueError(f"there is no results file {path}.")
+    grouped = report.group(
+        [result for path in args.results for result in runner.read(path)],
+        purpose=args.purpose,
+        labels=rivals.split(args.rivals) if args.rivals else None,
+        names=_problem_names(args.problems) if args.problems else None,
+        common_seeds=args.common_seeds,
+    )
+    print(report.markdown(grouped, baseline=args.baseline))
+    if args.plot is not None:
+        report.plot(grouped, args.plot)
+    return 0
+
+
+def _add_overhead(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--rivals", required=True, help="samplers; ratios are to the first")
+    add("--sizes", default="20x150,50x300,100x200", help="parameters x trials (%(default)s)")
+    add(
+        "--trials",
+        type=int,
+        default=12,
+        help="trials to time; at least one full cycle of a sampler that refits every n_cyc trials "
+        "(default: %(default)s)",
+    )
+
+
+def _overhead(args: argparse.Namespace) -> int:
+    sizes = [overhead.Size.parse(text) for text in args.sizes.split(",")]
+    measured = overhead.measure_all(rivals.split(args.rivals), sizes, args.trials)
+    print(overhead.table(measured))
+    return 0
+
+
+def _add_list(parser: argparse.ArgumentParser) -> None:
+    del parser  # no arguments
+
+
+def _list(args: argparse.Namespace) -> int:
+    del args
+    for purpose, names in problems.NAMES.items():
+        seeds = problems.SEEDS[purpose]
+        print(f"{purpose} (seeds {seeds[0]}-{seeds[-1]}): {', '.join(names)}")
+    print(f"rivals: {', '.join([*rivals.RIVALS, *rivals.own_samplers()])}")
+    return 0
+
+
+_COMMANDS = {
+    "run": (_add_run, _run, "run samplers on problems; resumes where it stopped"),
+    "report": (_add_report, _report, "print Markdown tables of results, and draw them"),
+    "overhead": (_add_overhead, _overhead, "time samplers per trial in large studies"),
+    "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m optuna_hdbo.benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, (add_arguments, _, summary) in _COMMANDS.items():
+        add_arguments(commands.add_parser(name, help=summary, description=f"{summary}."))
+    args = parser.parse_args(arguments)
+    try:
+        return _COMMANDS[args.command][1](args)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optuna_hdbo.benchmarks import cli
+from optuna_hdbo.benchmarks import overhead
+from optuna_hdbo.benchmarks import problems
+from optuna_hdbo.benchmarks import runner
+
+
+def test_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out.jsonl")
+    common = ["--rivals", "random", "--out", out]
+    assert cli.main(["run", "--problems", "levy-20", "--seeds", "1000", *common]) == 2
+    expected = "seed must be in [0, 99] for a reported problem, but got 1000.\n"
+    assert capsys.readouterr().err == expected
+    assert cli.main(["run", "--problems", "tune", "--seeds", "3", *common]) == 2
+    assert "for a tuning problem, but got 3." in capsys.readouterr().err
+    assert cli.main(["run", "--problems", "levy-20", "--seeds", "a", *common]) == 2
+    assert "seeds must be like 0-4 or 0,2,5-7, but got a." in capsys.readouterr().err
+    assert not Path(out).exists()
+
+
+def test_run_passes_the_grid_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {}
+
+    def run_all(runs: list[runner.Run], out: Path, jobs: int) -> int:
+        seen.update(runs=runs, out=out, jobs=jobs)
+        return 0
+
+    monkeypatch.setattr(runner, "run_all", run_all)
+    out = tmp_path / "out.jsonl"
+    arguments = ["--rivals", "random,cmaes", "--seeds", "0,2-3", "--trials", "7", "--jobs", "2"]
+    assert cli.main(["run", "--problems", "report", *arguments, "--out", str(out)]) == 0
+    runs = seen["runs"]
+    assert len(runs) == 9 * 3 * 2
+    assert runs[0] == runner.Run("trimodal-10-3-3", "random", 0, 7)
+    assert {run.seed for run in runs} == {0, 2, 3}
+    assert (seen["out"], seen["jobs"]) == (out, 2)
+
+
+def test_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["list"]) == 0
+    out = capsys.readouterr().out
+    for names in problems.NAMES.values():
+        for name in names:
+            assert name in out
+    assert "report (seeds 0-99)" in out
+    assert "tune (seeds 1000-1999)" in out
+    assert "rivals: random, tpe-default" in out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "--help"], ["overhead", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(arguments)
+    assert "usage: python -m optuna_hdbo.benchmarks" in capsys.readouterr().out
+
+
+def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--rivals", "random,tpe", "--sizes", "5x12,3x4", "--trials", "2"]
+    assert cli.main(["overhead", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    cells = [[c.strip() for c in line.split("|")[1:-1]] for line in lines[2:]]
+    assert [row[:3] for row in cells] == [
+        ["5", "12", "random"],
+        ["5", "12", "tpe"],
+        ["3", "4", "random"],
+        ["3", "4", "tpe"],
+    ]
+    assert cells[0][-1] == cells[2][-1] == "1"
+    assert float(cells[1][3]) > float(cells[0][3])
+
+
+def test_overhead_times_every_trial_of_every_rival() -> None:
+    measured = overhead.measure(["random", "cmaes"], overhead.Size(4, 6), n_timed=3)
+    assert [row.rival for row in measured] == ["random", "cmaes"]
+    for row in measured:
+        assert row.wall.shape == row.cpu.shape == (3,)
+        assert np.all(row.wall > 0.0)
+
+
+@pytest.mark.parametrize("size", ["20", "0x5", "5x0", "ax5", "20x", "-1x3"])
+def test_overhead_sizes(size: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["overhead", "--rivals", "random", f"--sizes={size}"]) == 2
+    assert f"like 20x150 (parameters x trials), but got {size}." in capsys.readouterr().err
+
+
+def test_the_command_line_needs_no_optional_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("matplotlib", "tqdm", "botorch", "optunahub", "torch"):
+        monkeypatch.setitem(sys.modules, package, None)
+    assert cli.main(["list"]) == 0

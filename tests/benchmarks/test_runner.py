@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optuna_hdbo.benchmarks import runner
+from optuna_hdbo.benchmarks.runner import Run
+
+
+def test_a_run_reports_regret_and_times() -> None:
+    run = Run("trimodal-10-3-3", "random", 1, 12)
+    result = json.loads(json.dumps(runner.execute(run)))
+    assert [result[k] for k in ("problem", "rival", "seed", "n_trials")] == [
+        "trimodal-10-3-3",
+        "random",
+        1,
+        12,
+    ]
+    assert result["purpose"] == "report"
+    regret = np.array(result["regret"])
+    assert regret.shape == (12,)
+    assert np.all(np.diff(regret) <= 0.0)
+    assert regret[-1] > 0.0
+    assert result["mean_regret"] >= regret.mean()
+    assert set(result["versions"]) == {"optuna", "optuna_hdbo", "numpy"}
+    for clock in ("wall", "cpu"):
+        times = result[clock]
+        assert len(times["per_trial"]) == 12
+        assert times["total"] == pytest.approx(sum(times["per_trial"]), rel=1e-2)
+        assert times["median"] == pytest.approx(np.median(times["per_trial"]), rel=1e-2)
+    again = runner.execute(run)
+    assert again["regret"] == result["regret"]
+
+
+def test_plan_checks_everything_before_it_starts() -> None:
+    runs = runner.plan(["levy-20", "ackley-50"], ["random", "tpe"], [0, 1], 20)
+    assert runs[:3] == [
+        Run("levy-20", "random", 0, 20),
+        Run("levy-20", "tpe", 0, 20),
+        Run("levy-20", "random", 1, 20),
+    ]
+    assert len(runs) == 8
+    with pytest.raises(ValueError, match=r"seed must be in \[0, 99\] for a reported problem"):
+        runner.plan(["levy-20"], ["random"], [0, 1000], 20)
+    with pytest.raises(ValueError, match=r"seed must be in \[1000, 1999\] for a tuning problem"):
+        runner.plan(["ackley-10"], ["random"], [0], 20)
+    with pytest.raises(ValueError, match="rival must be one of"):
+        runner.plan(["levy-20"], ["nobody"], [0], 20)
+    with pytest.raises(ValueError, match="n_trials must be at least 1, but got 0"):
+        runner.plan(["levy-20"], ["random"], [0], 0)
+
+
+def test_resuming_skips_finished_runs_and_survives_a_half_written_line(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results.jsonl"
+    runs = runner.plan(["trimodal-10-3-3"], ["random"], [0, 1], 3)
+    assert runner.run_all(runs[:1], out) == 0
+    first = out.read_text()
+    out.write_text(first + first[:40])  # killed while writing
+    assert runner.run_all(runs, out) == 0
+    assert "1 of 2 runs to do." in capfd.readouterr().err
+    assert [result["seed"] for result in runner.read(out)] == [0, 1]
+    assert "Line 2 of results.jsonl is incomplete" in capfd.readouterr().err
+    before = out.read_text()
+    assert before.startswith(first)
+    assert runner.run_all(runs, out) == 0
+    assert out.read_text() == before
+
+
+def test_a_failing_run_is_reported_and_not_filed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "results.jsonl"
+    runs = [Run("levy-20", "nobody", 0, 3), Run("levy-20", "random", 0, 3)]
+    assert runner.run_all(runs, out) == 1
+    assert "levy-20 nobody seed 0: failed: ValueError" in capfd.readouterr().err
+    assert [result["rival"] for result in runner.read(out)] == ["random"]
+
+
+def test_results_name_no_machine(tmp_path: Path) -> None:
+    text = json.dumps(runner.execute(Run("levy-20", "random", 0, 2)))
+    assert "/" not in text
+    assert runner.read(tmp_path / "nothing.jsonl") == []
