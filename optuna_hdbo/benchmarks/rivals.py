@@ -129,7 +129,12 @@ class Rival:
                 )
             settings["decomposition"] = [list(group) for group in problem.groups]
         cls: Any = samplers[self.name]
-        sampler: BaseSampler = (cls.as_published if self.published else cls)(seed=seed, **settings)
+        try:
+            sampler: BaseSampler = (cls.as_published if self.published else cls)(
+                seed=seed, **settings
+            )
+        except TypeError as error:  # a keyword that the sampler does not have
+            raise ValueError(f"{self.label} cannot be built: {error}") from error
         return sampler
 
 

@@ -119,6 +119,12 @@ def test_unknown_rival() -> None:
         rivals.parse("no").build(problems.make("levy-20", 0), 0)
 
 
+def test_a_keyword_that_the_sampler_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rivals, "own_samplers", lambda: {"RSampler": RandomSampler})
+    with pytest.raises(ValueError, match=r"RSampler:n=3 cannot be built: .*'n'"):
+        rivals.parse("RSampler:n=3").build(problems.make("levy-20", 0), 0)
+
+
 @pytest.mark.parametrize("name", ["random", "tpe", "tpe-default", "cmaes", "gp"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_rivals_of_optuna_itself(name: str) -> None:
