@@ -29,6 +29,13 @@ _SUGGESTION = "hdbo:suggestion:"
 _REPORT = "hdbo:"
 
 
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 @dataclass(frozen=True)
 class StoredSuggestion:
     """A suggestion as read back; only its outer shape has been checked.
@@ -84,7 +91,7 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
         raise ValueError("a chunk is not a string")
     try:
         # A retried trial may carry the tail of a longer, older text: stop where the object ends.
-        fields, _ = json.JSONDecoder().raw_decode("".join(chunks))
+        fields, _ = _DECODER.raw_decode("".join(chunks))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
     if not isinstance(fields, dict) or fields.get("version") != VERSION:

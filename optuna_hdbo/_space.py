@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import math
 from collections.abc import Mapping
-from numbers import Real
 from typing import Any
 from typing import Protocol
 
@@ -40,10 +39,6 @@ class _Column(Protocol):
         """Return the admissible value that owns the share ``u`` in [0, 1) of the distribution."""
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not math.isnan(value)
-
-
 class _Interval:
     """A float without a step: affine, or affine in its logarithm, on [0, 1]."""
 
@@ -60,7 +55,7 @@ class _Interval:
         return math.log(value) if self._log else value * self._unit
 
     def encode(self, value: Any) -> float | None:
-        if not _is_number(value) or not self._low <= value <= self._high:
+        if not isinstance(value, int | float) or not self._low <= value <= self._high:
             return None
         width = self._end - self._start
         return min((self._warp(value) - self._start) / width, 1.0) if width > 0 else 0.5
@@ -99,7 +94,6 @@ class _Steps:
                 decimal.Decimal(str(v)) for v in (self._low, self._high, self._step)
             )
             self._n = int(((high - low) / step).to_integral_value()) + 1
-        self._unit = 1.0 if math.isfinite(float(self._high) - float(self._low)) else 0.5
         self._log_start = self._low - 0.5 if distribution.log else None
         self.grid: FloatArray | None = self._make_grid() if self._n <= MAX_GRID_SIZE else None
 
@@ -121,14 +115,15 @@ class _Steps:
         return math.log1p((index + 0.5) / self._log_start) / width
 
     def _index(self, value: Any) -> int | None:
-        if not _is_number(value) or not self._low <= value <= self._high:
+        if not isinstance(value, int | float) or not self._low <= value <= self._high:
             return None
         if self._integer:
             if not self._is_storable(float(value)):
                 return None
             index = int((int(value) - self._low) // self._step)
             return min(index, self._n - 1)
-        position = (value * self._unit - self._low * self._unit) / (self._step * self._unit)
+        value = float(value)
+        position = (value - self._low) / self._step
         # Optuna's tolerance, and the rounding of the value itself where steps are very fine.
         rounding = 4 * math.ulp(max(abs(value), abs(self._low))) / self._step
         if abs(position - round(position)) > 1e-8 + rounding:
@@ -144,8 +139,7 @@ class _Steps:
         index = min(max(math.floor(cell), 0), self._n - 1)
         if self._integer:
             return self._storable(int(self._low + index * self._step))
-        value = (self._low * self._unit + index * (self._step * self._unit)) / self._unit
-        return min(max(value, self._low), self._high)
+        return min(max(self._low + index * self._step, self._low), self._high)
 
     draw = decode
 

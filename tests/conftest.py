@@ -1,0 +1,19 @@
+"""Settings and fixtures of the whole suite."""
+
+from __future__ import annotations
+
+import hypothesis
+import optuna
+import pytest
+from fakes import STORAGES
+
+
+# The same examples every time: a failure that comes and goes helps nobody.
+hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=100)
+hypothesis.settings.load_profile("suite")
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@pytest.fixture(params=list(STORAGES))
+def storage(request: pytest.FixtureRequest) -> optuna.storages.BaseStorage:
+    return STORAGES[request.param]()

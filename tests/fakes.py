@@ -1,0 +1,81 @@
+"""Methods simple enough to be their own oracle, storages, and an objective with everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import optuna
+from sqlalchemy.pool import StaticPool
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Suggestion
+
+
+class FakeMethod:
+    """Move one coordinate of the best point; the next one in turn, as the records have it."""
+
+    name = "fake"
+
+    def __init__(self) -> None:
+        self.seen: list[Observations] = []
+        self.domains: list[Domain] = []
+        self.validated: list[Domain] = []
+
+    def validate(self, domain: Domain) -> None:
+        self.validated.append(domain)
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        self.seen.append(seen)
+        self.domains.append(domain)
+        turn = max((record.data["turn"] for record in seen.records), default=-1) + 1
+        rng = streams.generator("fake", seen.step)
+        x = seen.X[np.argmax(seen.y)].copy()
+        x[turn % len(x)] = domain.sample(rng, 1)[0, turn % len(x)]
+        report: Mapping[str, float] = {"best": float(seen.y.max()), "unknown": float("nan")}
+        return Suggestion(x, record={"turn": turn}, report=report)
+
+
+class FakeSampler(HDBOSampler):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(FakeMethod(), **settings)
+
+    @property
+    def method(self) -> FakeMethod:
+        assert isinstance(self._method, FakeMethod)
+        return self._method
+
+
+def create_sqlite() -> optuna.storages.BaseStorage:
+    """Return a real SQL storage that need not wait for a disk."""
+    return optuna.storages.get_storage(
+        optuna.storages.RDBStorage(
+            "sqlite://",
+            engine_kwargs={
+                "poolclass": StaticPool,
+                "connect_args": {"check_same_thread": False},
+            },
+        )
+    )
+
+
+STORAGES: dict[str, Callable[[], optuna.storages.BaseStorage]] = {
+    "memory": optuna.storages.InMemoryStorage,
+    "sqlite": create_sqlite,
+}
+
+
+def mixed_objective(trial: optuna.Trial) -> float:
+    """Use every kind of parameter once."""
+    x = trial.suggest_float("x", -5, 5)
+    rate = trial.suggest_float("rate", 1e-5, 1, log=True)
+    depth = trial.suggest_int("depth", 1, 9, step=2)
+    width = trial.suggest_int("width", 1, 1000, log=True)
+    shift = trial.suggest_float("shift", -10.2, 10.2, step=0.1)
+    kind = trial.suggest_categorical("kind", ["a", None, 2.5, True])
+    return x**2 + rate + depth + width / 1000 + shift**2 + (kind is not None)

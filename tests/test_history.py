@@ -1,0 +1,441 @@
+"""Trials of every kind become observations, one at a time or all at once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState
+
+from optuna_hdbo._attributes import CHUNK_LENGTH
+from optuna_hdbo._attributes import StoredSuggestion
+from optuna_hdbo._attributes import write_suggestion
+from optuna_hdbo._history import History
+from optuna_hdbo._space import SearchSpace
+from optuna_hdbo.methods.base import Observations
+
+
+SPACE: dict[str, BaseDistribution] = {
+    "c": CategoricalDistribution(["a", "b", "d"]),
+    "k": IntDistribution(1, 9),
+    "x": FloatDistribution(0, 1),
+}
+ASKING = optuna.trial.FrozenTrial(
+    number=10**6,
+    state=TrialState.RUNNING,
+    value=None,
+    datetime_start=None,
+    datetime_complete=None,
+    params={},
+    distributions={},
+    user_attrs={},
+    system_attrs={},
+    intermediate_values={},
+    trial_id=-1,
+)
+
+
+def params(x: float, k: int = 5, c: str = "b") -> dict[str, Any]:
+    return {"x": x, "k": k, "c": c}
+
+
+def finished(
+    x: float,
+    value: float | None,
+    state: TrialState = TrialState.COMPLETE,
+    reported: dict[int, float] | None = None,
+    **settings: Any,
+) -> FrozenTrial:
+    return optuna.create_trial(
+        params=params(x),
+        distributions=SPACE,
+        value=value,
+        state=state,
+        intermediate_values=reported or {},
+        **settings,
+    )
+
+
+def pruned(x: float, reported: dict[int, float]) -> FrozenTrial:
+    value = reported[max(reported)] if reported else None
+    value = None if value is None or math.isnan(value) else value
+    return finished(x, value, TrialState.PRUNED, reported)
+
+
+@pytest.fixture
+def study() -> optuna.Study:
+    return optuna.create_study(direction="maximize")
+
+
+def read(
+    study: optuna.Study,
+    *,
+    space: SearchSpace | None = None,
+    history: History | None = None,
+    trial: FrozenTrial = ASKING,
+    use_pruned: bool = True,
+) -> Observations:
+    history = history or History("fake", use_pruned)
+    return history.read(study, trial, space or SearchSpace(SPACE))
+
+
+def raw(seen: Observations) -> list[float]:
+    return pytest.approx((seen.y * seen.scale + seen.shift).tolist())  # type: ignore[no-any-return]
+
+
+def assert_same(one: Observations, other: Observations) -> None:
+    for name in ("X", "y", "numbers", "pruned", "pending", "constraints"):
+        a, b = getattr(one, name), getattr(other, name)
+        assert a.shape == b.shape, name
+        assert a.dtype == b.dtype, name
+        assert np.array_equal(a, b, equal_nan=name == "constraints"), name
+    assert one.records == other.records
+    assert (one.step, one.shift, one.scale) == (other.step, other.shift, other.scale)
+
+
+def test_an_empty_study_has_empty_arrays(study: optuna.Study) -> None:
+    seen = read(study)
+    assert seen.X.shape == seen.pending.shape == (0, 3)
+    assert seen.constraints.shape == (0, 0)
+    assert seen.y.shape == seen.numbers.shape == seen.pruned.shape == (0,)
+    assert seen.step == ASKING.number
+
+
+def test_completed_trials_in_order(study: optuna.Study) -> None:
+    for i in range(40):
+        study.add_trial(finished(i / 40, float(i)))
+    seen = read(study)
+    assert seen.X[:, 2].tolist() == [i / 40 for i in range(40)]
+    assert seen.X[0].tolist() == [1.0, 0.5, 0.0]
+    assert seen.numbers.tolist() == list(range(40))
+    assert raw(seen) == [float(i) for i in range(40)]
+    assert seen.y.mean() == pytest.approx(0)
+    assert seen.y.std() == pytest.approx(1)
+    assert not seen.X.flags.writeable
+
+
+def test_minimised_values_change_sign() -> None:
+    study = optuna.create_study(direction="minimize")
+    study.add_trial(finished(0.1, 3.0))
+    study.add_trial(finished(0.2, 1.0))
+    study.add_trial(pruned(0.3, {1: 2.0}))
+    assert raw(read(study)) == [-3, -1, -3]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, math.inf, 3.0, -math.inf], [1, 3, 3, 1]),
+        ([math.inf, math.inf], [0, 0]),
+        ([2.0, 2.0, 2.0], [2, 2, 2]),
+        ([1e300, -1e300, 0.0], [1e300, -1e300, 0]),
+    ],
+)
+def test_wild_values(study: optuna.Study, values: list[float], expected: list[float]) -> None:
+    for value in values:
+        study.add_trial(finished(0.5, value))
+    seen = read(study)
+    assert np.all(np.isfinite(seen.y))
+    assert raw(seen) == expected
+
+
+def test_failed_and_waiting_trials_are_no_observations(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0))
+    study.add_trial(finished(0.2, None, TrialState.FAIL))
+    study.enqueue_trial(params(0.3))
+    study.optimize(
+        lambda trial: trial.suggest_float("x", 0, 1) * math.nan, n_trials=1
+    )  # NaN: Optuna makes it a failure
+    seen = read(study)
+    assert seen.numbers.tolist() == [0]
+    assert len(seen.pending) == 0
+
+
+def test_trials_outside_the_space_are_left_out(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0))
+    wider = {**SPACE, "x": FloatDistribution(0, 2)}
+    study.add_trial(optuna.create_trial(params=params(1.5), distributions=wider, value=2.0))
+    del wider["x"]
+    study.add_trial(optuna.create_trial(params={"k": 1, "c": "a"}, distributions=wider, value=3.0))
+    study.add_trial(finished(0.4, 4.0))
+    assert read(study).numbers.tolist() == [0, 3]
+
+
+def test_pruned_trials_take_part_in_the_change_of_completed_ones(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 10.0, reported={1: 4.0, 2: 8.0}))
+    study.add_trial(finished(0.2, 20.0, reported={1: 5.0, 2: 19.0, 3: 20.0}))
+    study.add_trial(finished(0.3, 12.0, reported={1: 7.0}))
+    study.add_trial(pruned(0.4, {1: 1.0}))  # median of 6, 15, 5
+    study.add_trial(pruned(0.5, {1: 1.0, 2: 2.0}))  # median of 2, 1
+    study.add_trial(pruned(0.6, {7: 3.0}))  # nobody reported there
+    study.add_trial(pruned(0.7, {1: 9.0}))  # 15, but no better than the worst completed
+    study.add_trial(pruned(0.8, {1: -math.inf}))
+    seen = read(study)
+    assert raw(seen) == [10, 20, 12, 7, 3.5, 3, 10, 3]
+    assert seen.pruned.tolist() == [False] * 3 + [True] * 5
+
+
+def test_pruned_trials_stand_as_they_are_while_nothing_is_completed(study: optuna.Study) -> None:
+    study.add_trial(pruned(0.1, {1: 1.0}))
+    study.add_trial(pruned(0.2, {1: 4.0, 3: 3.0}))
+    study.add_trial(finished(0.3, math.inf))
+    assert raw(read(study)) == [1, 3, 3]
+
+
+def test_pruned_trials_without_a_number_are_left_out(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0, reported={1: 1.0}))
+    study.add_trial(pruned(0.2, {}))
+    study.add_trial(pruned(0.3, {1: 1.0, 2: math.nan}))
+    study.add_trial(pruned(0.4, {1: 0.0}))
+    assert read(study).numbers.tolist() == [0, 3]
+    assert read(study, use_pruned=False).numbers.tolist() == [0]
+
+
+def test_nan_reports_of_completed_trials_teach_nothing(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 5.0, reported={1: math.nan}))
+    study.add_trial(finished(0.2, 7.0, reported={1: 4.0}))
+    study.add_trial(pruned(0.3, {1: 0.0}))
+    assert raw(read(study)) == [5, 7, 3]
+
+
+def random_trial(rng: np.random.Generator) -> FrozenTrial:
+    x, value = rng.random(), rng.normal()
+    reported = {int(s): rng.normal() for s in rng.integers(0, 4, size=rng.integers(0, 4))}
+    extra: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        extra["system_attrs"] = {
+            "hdbo:suggestion:0": json.dumps(
+                {"version": 1, "method": "fake", "params": {}, "record": {"x": x}}
+            )
+        }
+    if rng.random() < 0.3:
+        extra.setdefault("system_attrs", {})["constraints"] = [rng.normal()]
+    kind = rng.random()
+    if kind < 0.1:
+        return finished(x, None, TrialState.FAIL, reported, **extra)
+    if kind < 0.5:
+        return finished(
+            x, reported[max(reported)] if reported else None, TrialState.PRUNED, reported, **extra
+        )
+    return finished(x, value, TrialState.COMPLETE, reported, **extra)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_incremental_equals_rebuilt(seed: int, direction: str) -> None:
+    rng = np.random.default_rng(seed)
+    study = optuna.create_study(direction=direction)
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    running: list[optuna.Trial] = []
+    for _ in range(60):
+        if rng.random() < 0.4:
+            running.append(study.ask(SPACE))
+        elif running and rng.random() < 0.5:
+            # Trials end in another order than they began.
+            study.tell(running.pop(rng.integers(len(running))), rng.normal())
+        else:
+            study.add_trial(random_trial(rng))
+        seen = read(study, space=space, history=history)
+        assert_same(seen, read(study))
+        assert np.all(np.diff(seen.numbers) > 0)
+
+
+def test_arrays_handed_out_never_change(study: optuna.Study) -> None:
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    asked = [study.ask(SPACE) for _ in range(40)]
+    given = []
+    for i in np.random.default_rng(0).permutation(40):
+        study.tell(asked[i], float(i))
+        seen = read(study, space=space, history=history)
+        given.append((seen, seen.X.copy()))
+    assert all(np.array_equal(seen.X, copy) for seen, copy in given)
+
+
+def test_another_space_or_study_starts_afresh(study: optuna.Study) -> None:
+    history = History("fake", use_pruned=True)
+    study.add_trial(finished(0.25, 1.0))
+    small = SearchSpace({"x": FloatDistribution(0, 1)})
+    assert read(study, history=history).X.shape == (1, 3)
+    assert read(study, history=history, space=small).X.tolist() == [[0.25]]
+    other = optuna.create_study()
+    assert read(other, history=history, space=small).X.shape == (0, 1)
+    other.add_trial(finished(0.75, 1.0))
+    assert read(other, history=history, space=small).X.tolist() == [[0.75]]
+
+
+def test_points_of_running_trials_are_pending(study: optuna.Study) -> None:
+    space = SearchSpace(SPACE)
+    known = study.ask(SPACE)
+    partly = study.ask({"x": SPACE["x"]})
+    published = study.ask({"x": SPACE["x"]})
+    text = StoredSuggestion(space.to_json(params(0.5)), None, None).to_text()
+    write_suggestion(study, study._storage.get_trial(published._trial_id), text)
+    study.enqueue_trial(params(0.125, 3, "d"))
+    enqueued = study.ask()
+    study.enqueue_trial({"k": 77, "x": 0.1, "c": "a"})
+    study.ask()  # out of range: unknown
+    expected = [
+        known.params,
+        {**params(0.5), "x": published.params["x"]},  # what was suggested beats what was meant
+        params(0.125, 3, "d"),
+    ]
+    rows = read(study, space=space).pending.tolist()
+    assert rows == [space.encode(p).tolist() for p in expected]  # type: ignore[union-attr]
+    own = study._storage.get_trial(enqueued._trial_id)
+    assert read(study, space=space, trial=own).pending.tolist() == rows[:2]
+    assert partly.number not in read(study).numbers
+    study.tell(known, 1.0)
+    assert read(study, space=space).pending.tolist() == rows[1:]
+
+
+def test_records_of_every_state_and_of_this_method_only(study: optuna.Study) -> None:
+    def attributes(method: str | None, record: dict[str, Any] | None) -> dict[str, Any]:
+        return {"hdbo:suggestion:0": StoredSuggestion({}, method, record).to_text()}
+
+    mine = attributes("fake", {"a": [1, 2.5, "é"]})
+    study.add_trial(finished(0.1, 1.0, system_attrs=mine))
+    study.add_trial(finished(0.1, 1.0, system_attrs=attributes("other", {"a": 1})))
+    study.add_trial(finished(0.1, 1.0, system_attrs=attributes("fake", None)))
+    study.add_trial(finished(0.1, None, TrialState.FAIL, system_attrs=mine))
+    running = study.ask()
+    write_suggestion(study, study._storage.get_trial(running._trial_id), mine["hdbo:suggestion:0"])
+    study.add_trial(finished(0.1, 2.0, TrialState.PRUNED, {1: 2.0}, system_attrs=mine))
+    study.add_trial(optuna.create_trial(state=TrialState.WAITING, system_attrs=mine))
+    seen = read(study)
+    assert [(r.number, r.state) for r in seen.records] == [
+        (0, "complete"),
+        (3, "failed"),
+        (4, "running"),
+        (5, "pruned"),
+    ]
+    assert all(r.data == {"a": [1, 2.5, "é"]} for r in seen.records)
+
+
+def test_long_suggestions_are_cut_into_chunks(
+    storage: optuna.storages.BaseStorage,
+) -> None:
+    study = optuna.create_study(storage=storage)
+    trial = storage.get_trial(study.ask()._trial_id)
+    record = {"é" * 10 + str(i): i / 7 for i in range(1000)}
+    long = StoredSuggestion({}, "fake", record)
+    write_suggestion(study, trial, long.to_text())
+    stored = study.trials[0].system_attrs
+    assert len(stored) > 10
+    assert all(len(chunk) <= CHUNK_LENGTH for chunk in stored.values())
+    assert read(study).records[0].data == record
+    # A retried trial starts with the attributes of the failed one.
+    write_suggestion(study, trial, StoredSuggestion({}, "fake", {"a": 1}).to_text())
+    assert read(study).records[0].data == {"a": 1}
+
+
+HOSTILE: dict[str, Any] = {
+    "number": 3,
+    "list": [1, 2],
+    "empty": "",
+    "no JSON": "{'version': 1}",
+    "truncated": '{"version": 1, "method": "fa',
+    "array": "[]",
+    "null": "null",
+    "deep": "[" * 100_000,
+    "long integer": '{"version": ' + "9" * 10_000 + "}",
+    "NaN": '{"version": 1, "method": "fake", "params": {}, "record": {"a": NaN}}',
+    "no version": '{"method": "fake", "params": {}, "record": {}}',
+    "other version": '{"version": 2, "method": "fake", "params": {}, "record": {}}',
+    "params": '{"version": 1, "method": "fake", "params": [], "record": {}}',
+    "method": '{"version": 1, "method": ["fake"], "params": {}, "record": {}}',
+    "record": '{"version": 1, "method": "fake", "params": {}, "record": "gASVAAAA"}',
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=list(HOSTILE))
+def test_hostile_attributes_are_ignored_with_one_warning(
+    study: optuna.Study, text: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(2):
+        study.add_trial(finished(0.5, 1.0, system_attrs={"hdbo:suggestion:0": text}))
+        trial = study.ask()
+        study._storage.set_trial_system_attr(trial._trial_id, "hdbo:suggestion:0", text)
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            seen = read(study, history=history, space=space)
+    assert len(seen.y) == 2
+    assert len(seen.records) == len(seen.pending) == 0
+    assert len(caplog.messages) == 1
+    assert "trial 0 are ignored" in caplog.messages[0]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"x": 2.0, "k": 1, "c": 0},
+        {"x": 0.5, "k": 1, "c": 3},
+        {"x": "0.5", "k": 1, "c": 0},
+        {"x": [], "k": 1, "c": 0},
+        {"x": 0.5, "k": 1.5, "c": 0},
+    ],
+)
+def test_hostile_parameters_are_ignored_with_one_warning(
+    study: optuna.Study, numbers: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    text = StoredSuggestion(numbers, None, None).to_text()
+    for _ in range(2):
+        trial = study.ask()
+        study._storage.set_trial_system_attr(trial._trial_id, "hdbo:suggestion:0", text)
+    with caplog.at_level(logging.WARNING):
+        assert len(read(study).pending) == 0
+    assert len(caplog.messages) == 1
+
+
+def test_constraints(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0))
+    study.add_trial(finished(0.1, 1.0, system_attrs={"constraints": [1.0, -2.0]}))
+    study.add_trial(finished(0.1, 1.0, system_attrs={"constraints": "?"}))
+    expected = [[math.nan, math.nan], [1, -2], [math.nan, math.nan]]
+    assert np.array_equal(read(study).constraints, expected, equal_nan=True)
+
+
+@pytest.mark.skipif(
+    not hasattr(FrozenTrial, "constraints"), reason="Optuna 5 brought named constraints"
+)
+def test_named_constraints(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0, constraints={"size": 3.0}))
+    study.add_trial(finished(0.1, 1.0, constraints={"time": -1.0, "size": 0.0}))
+    expected = [[3, math.nan], [0, -1]]
+    assert np.array_equal(read(study).constraints, expected, equal_nan=True)
+
+
+def test_known_parameters_include_those_outside_the_space(study: optuna.Study) -> None:
+    history = History("fake", use_pruned=True)
+    study.add_trial(finished(0.1, 1.0))
+    read(study, history=history, space=SearchSpace({"x": FloatDistribution(0, 1)}))
+    assert history.known == SPACE
+
+
+def test_a_trial_costs_the_same_however_many_there_are(
+    study: optuna.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded = []
+    encode: Callable[[SearchSpace, Any], Any] = SearchSpace.encode
+
+    def count(self: SearchSpace, params: Any) -> Any:
+        encoded.append(params)
+        return encode(self, params)
+
+    monkeypatch.setattr(SearchSpace, "encode", count)
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    for i in range(50):
+        study.add_trial(finished(i / 50, 1.0))
+        read(study, history=history, space=space)
+    assert len(encoded) == 50

@@ -1,0 +1,88 @@
+"""The arrows between the floors point downward; read from the imports, not from good will."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import optuna_hdbo
+
+
+ROOT = Path(optuna_hdbo.__file__).parent
+
+OPTUNA_FLOORS = {
+    "_attributes",
+    "_history",
+    "_sampler",
+    "_space",
+    "benchmarks",
+    "importance",
+    "samplers",
+    "visualization",
+}
+BELOW = {
+    "_version": set(),
+    "_jit": {"_version"},
+    "_core": {"_jit"},
+    "methods": {"_core"},
+    "_attributes": set(),
+    "_space": {"_core"},
+    "_history": {"_attributes", "_core", "_space", "methods"},
+    "_sampler": {"_attributes", "_core", "_history", "_space", "methods"},
+    "samplers": {"_sampler", "_core", "methods"},
+    "importance": {"_attributes", "_core", "_history", "_space", "methods"},
+    "visualization": {"_attributes", "_core", "_history", "_space", "methods", "samplers"},
+    "__init__": {"_version", "importance", "samplers", "visualization"},
+}
+"""Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the absolute names that a file imports, wherever in the file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+FILES = sorted(path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=str)
+def test_imports_point_downward(path: Path) -> None:
+    floor = path.parts[0].removesuffix(".py")
+    for name in imports(ROOT / path):
+        package, *rest = name.split(".")
+        if package == "optuna":
+            assert floor in OPTUNA_FLOORS, f"{path} imports {name}"
+        if package == "scipy":
+            assert floor in {"_core", "benchmarks"}, f"{path} imports {name}"
+        if package == "numba":
+            assert floor == "_jit", f"{path} imports {name}"
+        if package == "optuna_hdbo" and rest and floor != "benchmarks":
+            assert rest[0] in BELOW[floor] | {floor}, f"{path} imports {name}"
+        if package == "optuna_hdbo" and floor == "methods" and rest[0] == "methods":
+            assert rest[1] == "base", f"{path}: a method does not import a method"
+
+
+def test_private_names_of_optuna_stay_in_one_file() -> None:
+    private = {"_storage", "_study_id", "_trial_id", "_get_trials", "_contains"}
+    for path in FILES:
+        if path.parts[0] in {"_attributes.py", "benchmarks"}:
+            continue
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            assert not (isinstance(node, ast.Attribute) and node.attr in private), (
+                f"{path}:{getattr(node, 'lineno', '?')} touches a private name of Optuna"
+            )
+        assert not any(
+            part.startswith("_")
+            for name in imports(ROOT / path)
+            if name.startswith("optuna.")
+            for part in name.split(".")
+        ), path

@@ -1,0 +1,81 @@
+"""Optuna's own contract tests, for every sampler of the package and for the bare lifecycle."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import optuna
+import pytest
+from fakes import FakeSampler
+from fakes import create_sqlite
+from fakes import mixed_objective
+from optuna.samplers import BaseSampler
+from optuna.testing.pytest_samplers import BasicSamplerTestCase
+from optuna.testing.pytest_samplers import RelativeSamplerTestCase
+from optuna.testing.pytest_samplers import SingleOnlySamplerTestCase
+
+import optuna_hdbo
+
+
+def factories() -> dict[str, Callable[..., BaseSampler]]:
+    samplers: dict[str, Callable[..., BaseSampler]] = {"FakeSampler": FakeSampler}
+    for name in optuna_hdbo.__all__:
+        if name.endswith("Sampler"):
+            samplers[name] = getattr(optuna_hdbo, name)
+    return samplers
+
+
+def build(name: str, **settings: Any) -> BaseSampler:
+    try:
+        return factories()[name](seed=0, warn_independent_sampling=False, **settings)
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name} is not written yet")
+
+
+class EverySampler:
+    """With its defaults, and asking the method from the second trial on."""
+
+    @pytest.fixture(
+        params=[
+            (name, settings) for name in factories() for settings in ({}, {"n_startup_trials": 0})
+        ],
+        ids=lambda param: f"{param[0]}-{param[1].get('n_startup_trials', 'default')}",
+    )
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        name, settings = request.param
+        return functools.partial(build, name, **settings)
+
+
+@pytest.fixture(autouse=True)
+def no_fallback(caplog: pytest.LogCaptureFixture) -> Any:
+    """A sampler that quietly falls back to random points would pass every test."""
+    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+        yield
+    assert not [record.message for record in caplog.records if "at random" in record.message]
+
+
+class TestBasic(EverySampler, BasicSamplerTestCase):
+    pass
+
+
+class TestRelative(EverySampler, RelativeSamplerTestCase):
+    pass
+
+
+class TestSingleOnly(EverySampler, SingleOnlySamplerTestCase):
+    pass
+
+
+@pytest.mark.parametrize("name", list(factories()))
+def test_resuming_in_another_storage_is_going_on(name: str) -> None:
+    create = functools.partial(build, name, n_startup_trials=4)
+    whole = optuna.create_study(sampler=create())
+    whole.optimize(mixed_objective, n_trials=12)
+    study = optuna.create_study(sampler=create(), storage=create_sqlite())
+    study.optimize(mixed_objective, n_trials=7)
+    study.sampler = create()
+    study.optimize(mixed_objective, n_trials=5)
+    assert [t.params for t in study.trials] == [t.params for t in whole.trials]

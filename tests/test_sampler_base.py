@@ -1,0 +1,632 @@
+"""The lifecycle that all samplers share, seen through methods whose answers are obvious."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from fakes import STORAGES
+from fakes import FakeMethod
+from fakes import FakeSampler
+from fakes import create_sqlite
+from fakes import mixed_objective
+from optuna.distributions import BaseDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+from optuna.trial import TrialState
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._space import SearchSpace
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Suggestion
+
+
+def points(study: optuna.Study) -> list[dict[str, Any]]:
+    return [trial.params for trial in study.trials]
+
+
+def two_floats(trial: optuna.Trial) -> float:
+    return trial.suggest_float("x", 0, 1) + trial.suggest_float("y", 0, 1)
+
+
+class FailingMethod(FakeMethod):
+    """Fail as told, otherwise answer the centre."""
+
+    def __init__(self, answer: Callable[[int], Suggestion]) -> None:
+        super().__init__()
+        self.answer = answer
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        super().suggest(domain, seen, streams)
+        return self.answer(seen.step)
+
+
+# Arguments.
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_startup_trials": -1}, r"n_startup_trials must be a non-negative integer, but got -1"),
+        ({"n_startup_trials": 1.5}, r"n_startup_trials must be .*, but got 1\.5"),
+        ({"n_startup_trials": True}, r"n_startup_trials must be .*, but got True"),
+        ({"seed": "a"}, r"seed must be an integer or None, but got 'a'"),
+        ({"independent_sampler": 3}, r"independent_sampler must be a sampler .*, but got 3"),
+    ],
+)
+def test_wrong_arguments_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FakeSampler(**settings)
+
+
+def test_numpy_integers_are_integers() -> None:
+    study = optuna.create_study(
+        sampler=FakeSampler(seed=np.int64(3), n_startup_trials=np.int32(2))
+    )
+    study.optimize(mixed_objective, n_trials=4)
+    same = optuna.create_study(sampler=FakeSampler(seed=3, n_startup_trials=2))
+    same.optimize(mixed_objective, n_trials=4)
+    assert points(study) == points(same)
+
+
+# Phases.
+
+
+def test_the_method_is_asked_after_startup() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=3)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(mixed_objective, n_trials=3)
+    assert sampler.method.seen == []
+    study.optimize(mixed_objective, n_trials=3)
+    assert [seen.step for seen in sampler.method.seen] == [3, 4, 5]
+    assert [len(seen.y) for seen in sampler.method.seen] == [3, 4, 5]
+    assert [len(seen.records) for seen in sampler.method.seen] == [0, 1, 2]
+    assert sampler.method.domains[0].names == ("depth", "kind", "rate", "shift", "width", "x")
+
+
+def test_without_startup_the_first_trial_is_drawn_and_the_second_asked() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(mixed_objective, n_trials=2)
+    assert [seen.step for seen in sampler.method.seen] == [1]
+
+
+def test_failed_trials_do_not_end_the_startup() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: mixed_objective(trial) * math.nan, n_trials=5)
+    assert sampler.method.seen == []
+    study.optimize(mixed_objective, n_trials=3)
+    assert [seen.step for seen in sampler.method.seen] == [7]
+
+
+def prune_at_once(trial: optuna.Trial) -> float:
+    trial.report(two_floats(trial), 0)
+    raise optuna.TrialPruned
+
+
+def test_pruned_trials_end_the_startup_if_used() -> None:
+    for use_pruned, n_asked in ((True, 3), (False, 0)):
+        sampler = FakeSampler(seed=0, n_startup_trials=2, use_pruned=use_pruned)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(prune_at_once, n_trials=5)
+        assert len(sampler.method.seen) == n_asked
+
+
+def test_values_are_plain_and_admissible(storage: optuna.storages.BaseStorage) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2), storage=storage)
+    study.optimize(mixed_objective, n_trials=12)
+    for trial in study.trials:
+        for name, value in trial.params.items():
+            distribution = trial.distributions[name]
+            assert type(value) in (int, float, str, bool, type(None))
+            assert distribution._contains(distribution.to_internal_repr(value))
+
+
+def test_every_relative_value_is_taken_by_optuna() -> None:
+    """A value one ulp out of range is replaced by an independent draw, without a word."""
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
+    study = optuna.create_study(sampler=sampler)
+    for _ in range(30):
+        trial = study.ask()
+        value = mixed_objective(trial)
+        assert trial.relative_params == ({} if trial.number == 0 else trial.params)
+        study.tell(trial, value)
+
+
+# Randomness.
+
+
+@pytest.mark.parametrize("n_first", [1, 3, 20])
+def test_resuming_is_going_on(n_first: int) -> None:
+    whole = optuna.create_study(sampler=FakeSampler(seed=7))
+    whole.optimize(mixed_objective, n_trials=40)
+    for create in STORAGES.values():
+        study = optuna.create_study(sampler=FakeSampler(seed=7), storage=create())
+        study.optimize(mixed_objective, n_trials=n_first)
+        study.sampler = FakeSampler(seed=7)
+        study.optimize(mixed_objective, n_trials=40 - n_first)
+        assert points(study) == points(whole)
+
+
+def test_a_hundred_trials_at_once_or_in_two_halves() -> None:
+    whole = optuna.create_study(sampler=FakeSampler(seed=1))
+    whole.optimize(two_floats, n_trials=100)
+    halves = optuna.create_study(sampler=FakeSampler(seed=1))
+    halves.optimize(two_floats, n_trials=50)
+    halves.sampler = FakeSampler(seed=1)
+    halves.optimize(two_floats, n_trials=50)
+    assert points(whole) == points(halves)
+    assert len({tuple(p.values()) for p in points(whole)}) == 100
+
+
+def test_no_seed_is_another_seed_every_time() -> None:
+    values = set()
+    for _ in range(3):
+        study = optuna.create_study(sampler=FakeSampler())
+        study.optimize(two_floats, n_trials=2)
+        values |= {tuple(p.values()) for p in points(study)}
+    assert len(values) == 6
+
+
+def test_two_workers_with_one_seed_do_not_collide() -> None:
+    storage = create_sqlite()
+    for _ in range(2):
+        optuna.create_study(
+            storage=storage, study_name="s", load_if_exists=True
+        )  # both scripts begin alike
+    workers = [
+        optuna.load_study(storage=storage, study_name="s", sampler=FakeSampler(seed=5))
+        for _ in range(2)
+    ]
+    for _ in range(10):
+        trials = [worker.ask() for worker in workers]
+        values = [two_floats(trial) for trial in trials]
+        for worker, trial, value in zip(workers, trials, values, strict=True):
+            worker.tell(trial, value)
+    assert len({tuple(p.values()) for p in points(workers[0])}) == 20
+
+
+def test_reseeding_keeps_the_study_reproducible() -> None:
+    studies = []
+    for reseed in (False, True):
+        sampler = FakeSampler(seed=0)
+        studies.append(optuna.create_study(sampler=sampler))
+        for _ in range(15):
+            if reseed:
+                sampler.reseed_rng()
+            studies[-1].optimize(two_floats, n_trials=1)
+    assert points(studies[0]) == points(studies[1])
+
+
+def test_startup_draws_follow_the_scale_of_a_parameter() -> None:
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_int("width", 1, 1000, log=True)
+        return trial.suggest_float("rate", 1e-4, 1, log=True)
+
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=200))
+    study.optimize(objective, n_trials=200)
+    assert 0.4 < np.mean([p["rate"] < 1e-2 for p in points(study)]) < 0.6
+    assert 0.4 < np.mean([p["width"] < 22 for p in points(study)]) < 0.6
+
+
+# Other workers.
+
+
+def test_running_trials_are_pending_for_others(storage: optuna.storages.BaseStorage) -> None:
+    sampler, other = (FakeSampler(seed=0, n_startup_trials=2) for _ in range(2))
+    study = optuna.create_study(sampler=sampler, storage=storage)
+    study.optimize(two_floats, n_trials=2)
+    running = study.ask()
+    assert running.relative_params is not None  # computed, but no parameter is suggested yet
+    view = optuna.load_study(storage=storage, study_name=study.study_name, sampler=other)
+    view.optimize(two_floats, n_trials=1)
+    seen = other.method.seen[-1]
+    space = SearchSpace({name: FloatDistribution(0, 1) for name in ("x", "y")})
+    assert running.params == {}
+    assert np.array_equal(seen.pending, [space.encode(running.relative_params)])
+    assert [record.state for record in seen.records] == ["running"]
+
+
+def test_points_of_the_startup_are_pending_too() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(two_floats, n_trials=1)
+    running = study.ask()
+    assert len(running.relative_params) == 2
+    study.optimize(two_floats, n_trials=2)
+    assert len(sampler.method.seen[-1].pending) == 1
+
+
+def test_a_continuous_point_is_not_evaluated_twice_at_a_time() -> None:
+    class Stubborn(FakeMethod):
+        def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+            return Suggestion(np.full(len(domain), 0.25))
+
+    for high, n_distinct in ((1.0, 4), (4, 1)):
+        distributions: dict[str, BaseDistribution] = {
+            "x": FloatDistribution(0, 1) if high == 1.0 else IntDistribution(0, 4)
+        }
+        study = optuna.create_study(sampler=HDBOSampler(Stubborn(), seed=0, n_startup_trials=1))
+        study.tell(study.ask(distributions), 1.0)
+        values = [study.ask(distributions).params["x"] for _ in range(4)]
+        assert len(set(values)) == n_distinct
+        assert values[0] == (0.25 if high == 1.0 else 1)
+
+
+def test_threads_share_a_sampler() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=5)
+    study = optuna.create_study(sampler=sampler)
+    barrier = threading.Barrier(4, timeout=20)
+
+    def objective(trial: optuna.Trial) -> float:
+        value = two_floats(trial)
+        if trial.number < 4:
+            barrier.wait()
+        return value
+
+    study.optimize(objective, n_trials=40, n_jobs=4)
+    assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
+    assert len({tuple(p.values()) for p in points(study)}) == 40
+    turns = [
+        record.data["turn"]
+        for record in max(sampler.method.seen, key=lambda seen: seen.step).records
+    ]
+    assert sorted(turns) == list(range(len(turns)))  # nobody decided without seeing the others
+
+
+# Enqueued, added, fixed, conditional, changing.
+
+
+def test_enqueued_and_added_trials_are_learned_from() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=3)
+    study = optuna.create_study(sampler=sampler)
+    study.add_trial(
+        optuna.create_trial(
+            params={"x": 0.5, "y": 0.5},
+            distributions={"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)},
+            value=1.0,
+        )
+    )
+    study.enqueue_trial({"x": 0.125, "y": 0.25})
+    study.enqueue_trial({"x": 0.75})
+    study.optimize(two_floats, n_trials=3)
+    assert study.trials[1].params == {"x": 0.125, "y": 0.25}
+    assert study.trials[2].params["x"] == 0.75
+    assert sampler.method.seen[0].X[:2].tolist() == [[0.5, 0.5], [0.125, 0.25]]
+
+
+def test_partial_fixed_sampler() -> None:
+    base = FakeSampler(seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=base)
+    study.optimize(two_floats, n_trials=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study.sampler = optuna.samplers.PartialFixedSampler({"y": 0.5}, base)
+    study.optimize(two_floats, n_trials=3)
+    assert [p["y"] for p in points(study)[3:]] == [0.5] * 3
+    assert base.method.domains[-1].names == ("x",)
+    assert base.method.seen[-1].X.shape == (5, 1)
+    # Settings may go on naming a parameter that is fixed for a while.
+    assert all(set(domain.names) == {"x", "y"} for domain in base.method.validated)
+
+
+def conditional(trial: optuna.Trial) -> float:
+    if trial.suggest_categorical("branch", ["a", "b"]) == "a":
+        return trial.suggest_float("only_a", 0, 1)
+    return trial.suggest_float("only_b", 1, 2)
+
+
+def test_conditional_parameters_are_sampled_independently_with_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(conditional, n_trials=12)
+    assert len({p.get("only_a", p.get("only_b")) for p in points(study)}) == 12
+    assert study.sampler.method.domains[-1].names == ("branch",)
+    assert len(caplog.messages) >= 8
+    last = study.trials[-1]
+    name = next(name for name in last.params if name != "branch")
+    assert f"'{name}' of trial 11 is sampled uniformly" in caplog.messages[-1]
+    assert "the model of FakeSampler" in caplog.messages[-1]
+    assert "warn_independent_sampling=False" in caplog.messages[-1]
+
+
+@pytest.mark.parametrize("n_startup_trials", [0, 3])
+def test_the_first_trial_does_not_warn(
+    n_startup_trials: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=n_startup_trials))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(mixed_objective, n_trials=5)
+        study.sampler = FakeSampler(n_startup_trials=0, warn_independent_sampling=False)
+        study.optimize(lambda trial: trial.suggest_float("new", 0, 1), n_trials=2)
+    assert caplog.messages == []
+
+
+def test_changing_ranges_go_on() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2, warn_independent_sampling=False)
+    study = optuna.create_study(sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1 if trial.number < 6 else 2)
+        return x + trial.suggest_float("y", 0, 1)
+
+    study.optimize(objective, n_trials=10)
+    assert sampler.method.domains[0].names == ("x", "y")
+    assert sampler.method.domains[-1].names == ("y",)
+
+
+def test_single_valued_parameters_are_no_columns() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
+    study = optuna.create_study(sampler=sampler)
+
+    def objective(trial: optuna.Trial) -> float:
+        assert trial.suggest_int("one", 3, 3) == 3
+        return two_floats(trial)
+
+    study.optimize(objective, n_trials=4)
+    assert sampler.method.domains[-1].names == ("x", "y")
+
+
+def test_one_sampler_for_two_studies() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2)
+    for objective in (two_floats, mixed_objective, two_floats):
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective, n_trials=4)
+        assert len(sampler.method.seen[-1].y) == 3
+        assert set(sampler.method.domains[-1].names) == set(study.trials[-1].params)
+
+
+def test_hyperband() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=3)
+    study = optuna.create_study(
+        sampler=sampler, pruner=optuna.pruners.HyperbandPruner(max_resource=9)
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        value = two_floats(trial)
+        for step in range(9):
+            trial.report(value + 9 - step, step)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+        return value
+
+    study.optimize(objective, n_trials=40)
+    assert all(trial.state.is_finished() for trial in study.trials)
+    seen = sampler.method.seen[-1]
+    assert len(seen.y) == 39
+    assert 0 < seen.pruned.sum() < 39
+    assert seen.y[seen.pruned].max() <= seen.y[~seen.pruned].min()
+
+
+# The user's independent sampler.
+
+
+class SpySampler(optuna.samplers.RandomSampler):
+    def __init__(self) -> None:
+        super().__init__(seed=0)
+        self.calls: list[str] = []
+
+    def reseed_rng(self) -> None:
+        self.calls.append("reseed")
+
+    def before_trial(self, *args: Any) -> None:
+        self.calls.append("before")
+
+    def after_trial(self, *args: Any) -> None:
+        self.calls.append("after")
+
+    def sample_independent(self, study: Any, trial: Any, name: str, distribution: Any) -> Any:
+        self.calls.append(name)
+        return super().sample_independent(study, trial, name, distribution)
+
+
+def test_the_independent_sampler_does_the_startup(caplog: pytest.LogCaptureFixture) -> None:
+    spy = SpySampler()
+    sampler = FakeSampler(seed=0, n_startup_trials=2, independent_sampler=spy)
+    study = optuna.create_study(sampler=sampler)
+    with caplog.at_level(logging.WARNING):
+        study.optimize(two_floats, n_trials=3)
+    assert spy.calls == ["before", "x", "y", "after"] * 2 + ["before", "after"]
+    assert caplog.messages == []
+    sampler.reseed_rng()
+    assert spy.calls[-1] == "reseed"
+    study.optimize(lambda trial: trial.suggest_float("new", 0, 1), n_trials=1)
+    assert "new" in spy.calls
+    assert "by SpySampler" in caplog.messages[0]
+
+
+# What is left with the trial.
+
+
+def test_attributes() -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2))
+    study.optimize(mixed_objective, n_trials=3)
+    first, second, third = study.trials
+    assert first.system_attrs == first.user_attrs == second.user_attrs == {}
+    assert list(second.system_attrs) == list(third.system_attrs) == ["hdbo:suggestion:0"]
+    assert list(third.user_attrs) == ["hdbo:best"]  # NaN is no number to sort by
+    assert type(third.user_attrs["hdbo:best"]) is float
+    assert '"record":{"turn":0}' in third.system_attrs["hdbo:suggestion:0"]
+
+
+# Failures.
+
+
+def singular(step: int) -> Suggestion:
+    raise np.linalg.LinAlgError("not positive definite")
+
+
+def overflow(step: int) -> Suggestion:
+    raise FloatingPointError("overflow")
+
+
+def divide(step: int) -> Suggestion:
+    return Suggestion(np.array([1 / 0]))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        singular,
+        overflow,
+        divide,
+        lambda step: Suggestion(np.array([0.5, math.nan])),
+        lambda step: Suggestion(np.array([0.5])),
+        lambda step: Suggestion(np.array([0.5, 0.5]), record={"a": math.inf}),
+    ],
+)
+def test_a_study_survives_numerics(
+    answer: Callable[[int], Suggestion], caplog: pytest.LogCaptureFixture
+) -> None:
+    sampler = HDBOSampler(FailingMethod(answer), seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler)
+    with caplog.at_level(logging.WARNING):
+        study.optimize(two_floats, n_trials=4)
+    assert len({tuple(p.values()) for p in points(study)}) == 4
+    assert len(caplog.messages) == 2
+    assert "Trial 3 is drawn at random because HDBOSampler could not" in caplog.messages[1]
+    # The same points as if the startup went on.
+    startup = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    startup.optimize(two_floats, n_trials=4)
+    assert points(study) == points(startup)
+
+
+def test_mistakes_in_a_method_are_not_hidden() -> None:
+    def mistake(step: int) -> Suggestion:
+        raise TypeError("a bug")
+
+    study = optuna.create_study(
+        sampler=HDBOSampler(FailingMethod(mistake), seed=0, n_startup_trials=1)
+    )
+    with pytest.raises(TypeError, match="a bug"):
+        study.optimize(two_floats, n_trials=2)
+
+
+def test_settings_that_do_not_fit_the_space_are_refused_at_once() -> None:
+    class Picky(FakeMethod):
+        def validate(self, domain: Domain) -> None:
+            if "z" not in domain.names:
+                raise ValueError("decomposition names 'z', which is not a parameter")
+
+    sampler = HDBOSampler(Picky(), seed=0, n_startup_trials=10)
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(ValueError, match="'z'"):
+        study.optimize(two_floats, n_trials=20)
+    assert len(study.trials) == 2
+    assert study.trials[1].params == {}
+
+
+def test_validation_happens_once_per_set_of_parameters() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(two_floats, n_trials=6)
+    assert [domain.names for domain in sampler.method.validated] == [("x", "y")]
+
+
+def test_constraints_are_announced_as_unused_once(caplog: pytest.LogCaptureFixture) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=1))
+    study.add_trial(
+        optuna.create_trial(
+            params={"x": 0.5},
+            distributions={"x": FloatDistribution(0, 1)},
+            value=1.0,
+            system_attrs={"constraints": [1.0]},
+        )
+    )
+    with caplog.at_level(logging.WARNING):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    assert caplog.messages == ["FakeSampler does not use the constraints of the trials yet."]
+
+
+def test_multi_objective_studies_are_refused() -> None:
+    study = optuna.create_study(directions=["minimize", "maximize"], sampler=FakeSampler())
+    trial = study._storage.get_trial(study.ask()._trial_id)
+    x = FloatDistribution(0, 1)
+    message = "FakeSampler needs a study with a single objective, but got one with 2"
+    with pytest.raises(ValueError, match=message):
+        study.sampler.sample_independent(study, trial, "x", x)
+    with pytest.raises(ValueError, match=message):
+        study.sampler.infer_relative_search_space(study, trial)
+    with pytest.raises(ValueError, match=message):
+        study.sampler.sample_relative(study, trial, {})
+    with pytest.raises(ValueError, match=message):
+        study.optimize(lambda trial: (trial.suggest_float("x", 0, 1), 0), n_trials=1)
+
+
+# Copies.
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+@pytest.mark.parametrize("seed", [0, None])
+def test_copies_go_on_alike(
+    duplicate: Callable[[FakeSampler], FakeSampler], seed: int | None
+) -> None:
+    sampler = FakeSampler(seed=seed, n_startup_trials=3)
+    twins = [duplicate(sampler), sampler]
+    studies = [optuna.create_study(sampler=twin) for twin in twins]
+    for study in studies:
+        study.optimize(mixed_objective, n_trials=6)
+    assert points(studies[0]) == points(studies[1])
+    for study in studies[:1]:
+        study.sampler = duplicate(study.sampler)  # type: ignore[arg-type]
+    for study in studies:
+        study.optimize(mixed_objective, n_trials=6)
+    assert points(studies[0]) == points(studies[1])
+
+
+def test_pickles_stay_small() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=1000)
+    size = len(pickle.dumps(sampler))
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(mixed_objective, n_trials=50)
+    sampler.method.validated.clear()
+    assert len(pickle.dumps(sampler)) <= size
+
+
+# The package.
+
+
+def test_importing_the_package_is_light() -> None:
+    code = """
+import sys, time
+import optuna
+before = time.perf_counter()
+import optuna_hdbo
+seconds = time.perf_counter() - before
+assert optuna_hdbo.__version__
+assert set(optuna_hdbo.__all__) <= set(dir(optuna_hdbo))
+heavy = {"numba", "scipy", "matplotlib", "plotly", "optuna_hdbo.samplers"} & set(sys.modules)
+assert not heavy, heavy
+assert seconds < 0.05, seconds
+optuna_hdbo.AddGPUCBSampler
+assert "numba" not in sys.modules
+try:
+    optuna_hdbo.nonsense
+except AttributeError as error:
+    assert "nonsense" in str(error)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_every_public_name_exists() -> None:
+    import optuna_hdbo
+
+    assert all(hasattr(optuna_hdbo, name) for name in optuna_hdbo.__all__)

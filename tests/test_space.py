@@ -1,0 +1,341 @@
+"""Encoding and decoding, with the ranges that break floats."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume
+from hypothesis import given
+from hypothesis import settings
+from hypothesis import strategies as st
+from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+
+from optuna_hdbo._space import MAX_GRID_SIZE
+from optuna_hdbo._space import SearchSpace
+
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+
+
+def make(kind: type[BaseDistribution], *args: Any, **kwargs: Any) -> BaseDistribution:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a range that its step does not divide
+        return kind(*args, **kwargs)
+
+
+@st.composite
+def floats(draw: st.DrawFn) -> BaseDistribution:
+    low, high = sorted((draw(finite), draw(finite)))
+    return FloatDistribution(low, high)
+
+
+@st.composite
+def log_floats(draw: st.DrawFn) -> BaseDistribution:
+    positive = st.floats(min_value=5e-324, allow_infinity=False, exclude_min=False)
+    low, high = sorted((draw(positive), draw(positive)))
+    return FloatDistribution(low, high, log=True)
+
+
+@st.composite
+def stepped_floats(draw: st.DrawFn) -> BaseDistribution:
+    low = draw(st.decimals(-1000, 1000, places=3))
+    step = draw(st.decimals("0.001", 100, places=3))
+    width = draw(st.decimals("0.001", 1000, places=3))
+    return make(FloatDistribution, float(low), float(low + width), step=float(step))
+
+
+@st.composite
+def ints(draw: st.DrawFn) -> BaseDistribution:
+    low = draw(st.integers(-(2**62), 2**62))
+    width = draw(st.one_of(st.integers(1, 2000), st.integers(1, 2**62)))
+    step = draw(st.one_of(st.just(1), st.integers(1, 100)))
+    return make(IntDistribution, low, low + width, step=step)
+
+
+@st.composite
+def log_ints(draw: st.DrawFn) -> BaseDistribution:
+    low = draw(st.one_of(st.integers(1, 10), st.integers(1, 2**62)))
+    width = draw(st.one_of(st.integers(1, 2000), st.integers(1, 2**62)))
+    return IntDistribution(low, low + width, log=True)
+
+
+@st.composite
+def categoricals(draw: st.DrawFn) -> BaseDistribution:
+    choice = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text())
+    return CategoricalDistribution(draw(st.lists(choice, min_size=2, max_size=20)))
+
+
+def has_room_in_storage(distribution: BaseDistribution) -> bool:
+    """Between 2^60 and 2^60 + 10, say, there is no integer that Optuna could keep."""
+    return not isinstance(distribution, IntDistribution) or (
+        abs(distribution.low) <= 2**53 and abs(distribution.high) <= 2**53
+    )
+
+
+def admits(distribution: BaseDistribution, value: Any) -> bool:
+    return distribution._contains(distribution.to_internal_repr(value))
+
+
+EVERY_KIND = st.one_of(
+    floats(), log_floats(), stepped_floats(), ints(), log_ints(), categoricals()
+).filter(lambda distribution: not distribution.single())
+positions = st.floats(0, 1)
+
+
+@settings(max_examples=600)
+@given(EVERY_KIND, positions)
+def test_every_position_decodes_to_an_admissible_python_value(
+    distribution: BaseDistribution, position: float
+) -> None:
+    space = SearchSpace({"p": distribution})
+    x = position * (len(distribution.choices) - 1) if space.domain.categorical[0] else position  # type: ignore[attr-defined]
+    value = space.decode(np.array([x]))["p"]
+    if isinstance(distribution, IntDistribution):
+        assert type(value) is int
+        assert distribution.low <= value <= distribution.high
+        assume(has_room_in_storage(distribution))
+    elif isinstance(distribution, FloatDistribution):
+        assert type(value) is float
+    else:
+        assert any(value is choice for choice in distribution.choices)  # type: ignore[attr-defined]
+    assert admits(distribution, value)
+    # What was decoded is understood again, and stays what it is.
+    row = space.encode({"p": value})
+    assert row is not None
+    assert 0 <= row[0] <= max(1, x + 1)
+    if space.domain.discrete[0]:
+        assert space.domain.snap(row[None])[0, 0] == row[0]
+        again = space.decode(row)["p"]
+        assert distribution.to_internal_repr(again) == distribution.to_internal_repr(value)
+    elif not isinstance(distribution, IntDistribution):
+        encoded_again = space.encode(space.decode(row))
+        assert encoded_again is not None
+        assert encoded_again[0] == pytest.approx(row[0], abs=1e-9)
+
+
+@settings(max_examples=300)
+@given(EVERY_KIND, st.integers(0, 2**32))
+def test_draws_are_admissible(distribution: BaseDistribution, seed: int) -> None:
+    assume(has_room_in_storage(distribution))
+    space = SearchSpace({"p": distribution})
+    value = space.draw(np.random.default_rng(seed))["p"]
+    assert admits(distribution, value)
+    published = space.to_json({"p": value})
+    restored = space.from_json(published)["p"]
+    assert distribution.to_internal_repr(restored) == distribution.to_internal_repr(value)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        IntDistribution(0, 2**60),
+        IntDistribution(-(2**60), 2**60 - 1),
+        IntDistribution(0, 2**60 - 4, step=4),
+        IntDistribution(3, 3 + 3 * 2**60, step=3),
+        IntDistribution(1, 2**60 - 1, log=True),
+        FloatDistribution(1e-300, 1e300, log=True),
+        FloatDistribution(5e-324, 1.7976931348623157e308, log=True),
+        FloatDistribution(-1e308, 1e308),
+        FloatDistribution(-1.7976931348623157e308, 1.7976931348623157e308),
+        FloatDistribution(0, 5e-324),
+        FloatDistribution(1.0, 1.0000000000000002),
+        FloatDistribution(1.0, 1.0000000000000002, log=True),
+    ],
+)
+def test_extreme_ranges(distribution: BaseDistribution) -> None:
+    space = SearchSpace({"p": distribution})
+    with np.errstate(all="raise"):
+        for x in [0.0, 5e-324, 1e-17, 0.25, 0.5, 0.75, 1 - 2**-53, 1.0]:
+            value = space.decode(np.array([x]))["p"]
+            assert admits(distribution, value)
+            row = space.encode({"p": value})
+            assert row is not None
+            assert abs(row[0] - x) <= (0.5 if space.domain.discrete[0] else 0.5 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        FloatDistribution(-1e308, 1e308),
+        FloatDistribution(0.1, 0.7),
+        FloatDistribution(1e-5, 0.3, log=True),
+        FloatDistribution(-10.2, 10.2, step=0.1),
+        IntDistribution(-3, 12, step=5),
+        IntDistribution(1, 10**6, log=True),
+    ],
+)
+def test_bounds_are_reached_exactly(distribution: FloatDistribution | IntDistribution) -> None:
+    space = SearchSpace({"p": distribution})
+    assert space.decode(np.array([0.0]))["p"] == distribution.low
+    assert space.decode(np.array([1.0]))["p"] == distribution.high
+    # A maximiser may overshoot by rounding.
+    assert space.decode(np.array([-1e-9]))["p"] == distribution.low
+    assert space.decode(np.array([1.000001]))["p"] == distribution.high
+
+
+def test_bounds_of_a_continuous_column_are_encoded_exactly() -> None:
+    for d in (FloatDistribution(0.1, 0.7), FloatDistribution(1e-5, 0.3, log=True)):
+        space = SearchSpace({"p": d})
+        assert space.encode({"p": d.low}) == 0.0
+        assert space.encode({"p": d.high}) == 1.0
+
+
+def test_step_that_does_not_divide_the_range() -> None:
+    space = SearchSpace(
+        {
+            "f": make(FloatDistribution, 0.0, 1.0, step=0.3),
+            "i": make(IntDistribution, 0, 10, step=4),
+        }
+    )
+    values = [space.decode(np.full(2, x)) for x in np.linspace(0, 1, 101)]
+    assert {v["f"] for v in values} == {0.0, 0.3, 0.6, min(3 * 0.3, 0.9)}
+    assert {v["i"] for v in values} == {0, 4, 8}
+
+
+def test_every_discrete_value_has_an_equal_share() -> None:
+    distributions: dict[str, BaseDistribution] = {
+        "c": CategoricalDistribution(["a", "b", "c", "d"]),
+        "f": FloatDistribution(-1, 1, step=0.5),
+        "i": IntDistribution(5, 8),
+    }
+    space = SearchSpace(distributions)
+
+    class Even(np.random.Generator):
+        def __init__(self, u: float) -> None:
+            self.u = u
+
+        def random(self, size: int) -> np.ndarray:  # type: ignore[override]
+            return np.full(size, self.u)
+
+    drawn = [space.draw(Even((i + 0.5) / 120)) for i in range(120)]
+    for name in distributions:
+        values, counts = np.unique([str(d[name]) for d in drawn], return_counts=True)
+        assert counts.tolist() == [120 // len(values)] * len(values)
+
+
+def test_log_int_shares_follow_the_logarithm() -> None:
+    space = SearchSpace({"p": IntDistribution(1, 1000, log=True)})
+    values = [space.decode(np.array([u]))["p"] for u in (np.arange(10000) + 0.5) / 10000]
+    width = math.log(1000.5 / 0.5)
+    for value in (1, 2, 10, 1000):
+        share = math.log((value + 0.5) / (value - 0.5)) / width
+        assert values.count(value) == pytest.approx(10000 * share, abs=1)
+
+
+def test_grids() -> None:
+    space = SearchSpace(
+        {
+            "float": FloatDistribution(0, 1),
+            "few": IntDistribution(1, MAX_GRID_SIZE),
+            "many": IntDistribution(0, MAX_GRID_SIZE),
+            "narrow": IntDistribution(10**15, 10**15 + 500, log=True),
+            "kind": CategoricalDistribution(list(range(1000))),
+        }
+    )
+    few, narrow, kind = (space.domain.grids[i] for i in (1, 3, 4))
+    assert space.domain.names == ("float", "few", "many", "narrow", "kind")
+    assert space.domain.discrete.tolist() == [False, True, False, True, True]
+    assert space.domain.categorical.tolist() == [False] * 4 + [True]
+    assert few is not None
+    assert narrow is not None
+    assert few[0] == 0.5 / MAX_GRID_SIZE
+    assert np.all(np.diff(narrow) > 0)
+    assert kind is not None
+    assert kind.tolist() == list(range(1000))
+    for i in range(1, 1001, 111):
+        params = {"float": 0.5, "few": i, "many": i, "narrow": 10**15 + i // 2, "kind": i - 1}
+        row = space.encode(params)
+        assert row is not None
+        assert np.array_equal(space.domain.snap(row[None])[0], row)
+        assert space.decode(row) == params
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"x": 1.0},
+        {"x": 1.0, "k": 11, "c": "a"},
+        {"x": 1.0, "k": 4, "c": "a"},
+        {"x": 1.5, "k": 3, "c": "a"},
+        {"x": math.nextafter(1, 2), "k": 3, "c": "a"},
+        {"x": math.nan, "k": 3, "c": "a"},
+        {"x": "1", "k": 3, "c": "a"},
+        {"x": None, "k": 3, "c": "a"},
+        {"x": 1.0, "k": 3, "c": "z"},
+        {"x": 1.0, "k": 3, "c": []},
+        {"x": 1.0, "k": 10**400, "c": "a"},
+    ],
+)
+def test_inadmissible_configurations_have_no_row(params: dict[str, Any]) -> None:
+    space = SearchSpace(
+        {
+            "x": FloatDistribution(0, 1),
+            "k": IntDistribution(1, 9, step=2),
+            "c": CategoricalDistribution(["a", "b"]),
+        }
+    )
+    assert space.encode(params) is None
+    assert space.encode({"x": 1.0, "k": 3, "c": "a", "else": 0}) is not None
+
+
+def test_a_value_between_steps_is_not_admissible() -> None:
+    space = SearchSpace({"x": FloatDistribution(0, 1, step=0.25)})
+    assert space.encode({"x": 0.3}) is None
+    assert space.encode({"x": 0.5 + 1e-12}) == space.encode({"x": 0.5})
+
+
+def test_fine_steps_are_understood_despite_rounding() -> None:
+    space = SearchSpace({"x": FloatDistribution(0, 1000, step=1e-7)})
+    for x in np.linspace(0, 1, 50):
+        assert space.encode(space.decode(np.array([x]))) == pytest.approx(x, abs=1e-9)
+
+
+@pytest.mark.parametrize("high", [math.inf, -math.inf])
+def test_infinite_ranges_are_refused(high: float) -> None:
+    low, high = sorted((0.0, high))
+    with pytest.raises(ValueError, match="range of parameter 'x' must be finite"):
+        SearchSpace({"x": FloatDistribution(low, high)})
+
+
+def test_unknown_distributions_are_refused() -> None:
+    class Spiral(FloatDistribution):
+        pass
+
+    assert SearchSpace({"x": Spiral(0, 1)}).domain.names == ("x",)
+    with pytest.raises(ValueError, match="must be float, int or categorical"):
+        SearchSpace({"x": object()})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"k": 0}, {"k": 2.5}, {"k": "1"}, {"k": True}, {"k": 1e400}, {"c": 2}, {"c": 0.5}, {"c": -1}],
+)
+def test_hostile_numbers_are_refused(numbers: dict[str, Any]) -> None:
+    space = SearchSpace({"k": IntDistribution(1, 9), "c": CategoricalDistribution(["a", "b"])})
+    with pytest.raises(ValueError, match="is "):
+        space.from_json(numbers)
+    assert space.from_json({"c": 1, "unknown": "?"}) == {"c": "b"}
+
+
+def test_choices_may_be_anything() -> None:
+    choices = [None, float("nan"), "a", 1.5]
+    space = SearchSpace({"c": CategoricalDistribution(choices)})
+    for i, choice in enumerate(choices):
+        assert space.encode({"c": choice}) == i
+        assert space.decode(np.array([float(i)]))["c"] is choice
+        assert space.to_json({"c": choice}) == {"c": i}
+
+
+def test_describes_compares_order_and_ranges() -> None:
+    x, y = FloatDistribution(0, 1), FloatDistribution(0, 2)
+    space = SearchSpace({"x": x, "y": y})
+    assert space.describes({"x": FloatDistribution(0, 1), "y": y})
+    assert not space.describes({"y": y, "x": x})
+    assert not space.describes({"x": x, "y": x})
