@@ -125,6 +125,7 @@ class History:
         """Every parameter that a finished trial had, with its latest distribution."""
         self._settled: set[int] = set()
         self._finished: list[_Finished] = []
+        self._constraint_names: set[str] = set()
         self._X = np.empty((0, 0))
         self._changes = _Changes()
         self._records: list[Record] = []
@@ -179,6 +180,7 @@ class History:
         n = len(self._finished)
         at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
         self._finished.insert(at, finished)
+        self._constraint_names.update(finished.constraints)
         # Rows are only ever appended in place: arrays handed out earlier look at the same memory.
         if at < n or n == len(self._X):
             grown = np.empty((max(2 * n, 16), self._X.shape[1]))
@@ -262,7 +264,9 @@ class History:
 
     def _constraints(self) -> FloatArray:
         """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
-        columns = sorted({name for finished in self._finished for name in finished.constraints})
+        columns = sorted(self._constraint_names)
+        if not columns:
+            return np.empty((len(self._finished), 0))
         return np.array(
             [[f.constraints.get(name, math.nan) for name in columns] for f in self._finished]
-        ).reshape(len(self._finished), len(columns))
+        )

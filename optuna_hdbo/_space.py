@@ -122,8 +122,7 @@ class _Steps:
                 return None
             index = int((int(value) - self._low) // self._step)
             return min(index, self._n - 1)
-        value = float(value)
-        position = (value - self._low) / self._step
+        position: float = (value - self._low) / self._step
         # Optuna's tolerance, and the rounding of the value itself where steps are very fine.
         rounding = 4 * math.ulp(max(abs(value), abs(self._low))) / self._step
         if abs(position - round(position)) > 1e-8 + rounding:
