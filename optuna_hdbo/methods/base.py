@@ -160,7 +160,12 @@ class Method(Protocol):
     name: str
 
     def validate(self, domain: Domain) -> None:
-        """Raise ``ValueError`` where the method's settings cannot serve this domain."""
+        """Raise ``ValueError`` where the method's settings cannot serve this domain.
+
+        It holds every parameter that the study has shown so far, so a name it lacks is a mistake.
+        The domain of a suggestion may be a subset of it: parameters come and go when they are
+        conditional or fixed for a while.
+        """
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point; called with at least one observation."""
