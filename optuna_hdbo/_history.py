@@ -148,7 +148,7 @@ class History:
                     running.append(other)
             else:
                 self._settle(other, space, sign)
-        return self._observations(space, running, trial.number)
+        return self._observations(space, running, trial.number, sign)
 
     def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
         """Take in a trial that will never change again."""
@@ -211,7 +211,7 @@ class History:
             insort(records, record, key=lambda r: r.number)
 
     def _observations(
-        self, space: SearchSpace, running: list[FrozenTrial], step: int
+        self, space: SearchSpace, running: list[FrozenTrial], step: int, sign: float
     ) -> Observations:
         pending = []
         records = list(self._records)
@@ -240,6 +240,7 @@ class History:
             step=step,
             shift=shift,
             scale=scale,
+            sign=sign,
         )
 
     def _value(self, finished: _Finished) -> float:

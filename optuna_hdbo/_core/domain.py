@@ -64,13 +64,20 @@ class Domain:
         return total
 
     def from_unit(self, U: FloatArray) -> FloatArray:
-        """Map points of [0, 1]^D, shape (m, D), to columns; grid values get equal shares."""
+        """Map points of [0, 1]^D, shape (m, D), to columns.
+
+        Choices get equal shares, a numerical grid value what lies nearest to it.
+        """
         X = np.array(U, dtype=np.float64)
-        for i, grid in enumerate(self.grids):
-            if grid is not None:
-                index = np.minimum((X[:, i] * len(grid)).astype(np.int64), len(grid) - 1)
-                X[:, i] = grid[index]
-        return X
+        for i in np.flatnonzero(self.categorical).tolist():
+            n_choices = len(self._grid(i))
+            X[:, i] = np.minimum((X[:, i] * n_choices).astype(np.int64), n_choices - 1)
+        return self.snap(X)
+
+    def _grid(self, column: int) -> FloatArray:
+        grid = self.grids[column]
+        assert grid is not None
+        return grid
 
     def snap(self, X: FloatArray) -> FloatArray:
         """Clip to the cube and move discrete columns to their nearest admissible value; (m, D)."""

@@ -213,8 +213,10 @@ _BUILD: dict[Purpose, dict[str, _Build]] = {
         "branin-50": _part(functions.branin(), 50),
     },
     "tune": {
+        "trimodal-11-3-3": _modes(11, 3, 3),
         "trimodal-16-4-3": _modes(16, 4, 3),
         "trimodal-18-3-5": _modes(18, 3, 5),
+        "trimodal-23-5-4": _modes(23, 5, 4),
         "trimodal-30-5-5": _modes(30, 5, 5),
         "ackley-10": _whole(functions.ackley(10)),
         "dixonprice-20": _whole(functions.dixonprice(20)),

@@ -3,132 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Any
-from typing import Literal
 from typing import Protocol
 
-import numpy as np
-
-from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import State
+from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.streams import Streams
 
 
-State = Literal["complete", "pruned", "failed", "running"]
-
-
-@dataclass(frozen=True)
-class Record:
-    """A decision that an earlier suggestion left behind, and what became of its trial.
-
-    Parameters
-    ----------
-    number : int
-        The trial that carries it.
-    state : {"complete", "pruned", "failed", "running"}
-        The trial's state now.
-    data : Mapping
-        The JSON object of :attr:`Suggestion.record`, as read back.
-    """
-
-    number: int
-    state: State
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Observations:
-    """Everything known when a point is asked for; larger ``y`` is better.
-
-    Parameters
-    ----------
-    X : FloatArray, shape (n, D)
-        Evaluated points in the columns of a :class:`Domain`.
-    y : FloatArray, shape (n,)
-        Their values: maximised, finite, mean 0 and standard deviation 1.
-    numbers : IntArray, shape (n,)
-        Trial number of each row, ascending.
-    pruned : BoolArray, shape (n,)
-        Rows whose value is that of a trial that was stopped early.
-    pending : FloatArray, shape (m, D)
-        Points under evaluation elsewhere.
-    constraints : FloatArray, shape (n, C)
-        Constraint values, feasible where <= 0; C = 0 without constraints.
-    records : sequence of Record
-        Decisions of earlier suggestions, by ascending trial number, whatever the trials' states.
-    step : int
-        Number of the trial that the point is for.
-    shift, scale : float
-        ``y * scale + shift`` is in the objective's units, negated where it is minimised.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    numbers: IntArray
-    pruned: BoolArray
-    pending: FloatArray
-    constraints: FloatArray
-    records: Sequence[Record] = ()
-    step: int = 0
-    shift: float = 0.0
-    scale: float = 1.0
-
-    @classmethod
-    def from_arrays(
-        cls,
-        X: FloatArray,
-        values: FloatArray,
-        *,
-        pending: FloatArray | None = None,
-        records: Sequence[Record] = (),
-        step: int | None = None,
-    ) -> Observations:
-        """Build observations for use without Optuna; ``values`` are raw and maximised."""
-        X = np.ascontiguousarray(X, dtype=np.float64)
-        n, n_columns = X.shape
-        y, shift, scale = standardise(np.asarray(values, dtype=np.float64))
-        return cls(
-            X=X,
-            y=y,
-            numbers=np.arange(n),
-            pruned=np.zeros(n, dtype=np.bool_),
-            pending=np.empty((0, n_columns)) if pending is None else pending,
-            constraints=np.empty((n, 0)),
-            records=records,
-            step=n if step is None else step,
-            shift=shift,
-            scale=scale,
-        )
-
-
-def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
-    """Clip non-finite values to the finite extremes, then scale to mean 0 and deviation 1.
-
-    Returns
-    -------
-    y : FloatArray, shape (n,)
-    shift, scale : float
-        ``values == y * scale + shift``; a deviation of 0 counts as 1.
-    """
-    finite = values[np.isfinite(values)]
-    if len(finite) == 0:
-        return np.zeros_like(values), 0.0, 1.0
-    # Halving the range keeps differences of values near the largest float finite.
-    limit = np.finfo(np.float64).max / 4
-    low, high = max(finite.min(), -limit), min(finite.max(), limit)
-    clipped = np.clip(np.nan_to_num(values, nan=low, posinf=high, neginf=low), low, high)
-    middle = low / 2 + high / 2
-    unit = max(high / 2 - low / 2, 0.0)
-    if unit <= 1e-14 * abs(middle) or unit == 0.0:
-        return np.zeros_like(values), float(middle), 1.0
-    scaled = (clipped - middle) / unit
-    mean, std = float(scaled.mean()), float(scaled.std())
-    return (scaled - mean) / std, middle + mean * unit, std * unit
+__all__ = [
+    "Domain",
+    "Method",
+    "Observations",
+    "Record",
+    "State",
+    "Streams",
+    "Suggestion",
+    "standardise",
+]
 
 
 @dataclass(frozen=True, eq=False)

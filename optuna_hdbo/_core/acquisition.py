@@ -1,0 +1,87 @@
+"""Acquisition functions on a posterior, or on one group's component of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._jit import acquisition as jit
+
+
+@dataclass(frozen=True, eq=False)
+class Acquisition:
+    """What to maximise, as a code and numbers, so that compiled loops can take it.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    kernel : Kernel
+        That of the posterior, or :meth:`Kernel.only` of one group.
+    code : int
+        One of the codes of :mod:`optuna_hdbo._jit.acquisition`.
+    p : tuple of two floats
+        Its numbers.
+    """
+
+    posterior: Posterior
+    kernel: Kernel
+    code: int
+    p: tuple[float, float]
+
+    @classmethod
+    def ucb(cls, posterior: Posterior, root_beta: float, group: int | None = None) -> Acquisition:
+        """Return mean + sqrt(beta) std; of one group's component if ``group`` is given."""
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.UCB, (root_beta, 0.0))
+
+    @classmethod
+    def log_ei(cls, posterior: Posterior, incumbent: float) -> Acquisition:
+        """Return log E[max(f - incumbent, 0)] (Ament et al. 2023)."""
+        return cls(posterior, posterior.kernel, jit.LOG_EI, (incumbent, 0.0))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+        mean, variance = self.posterior.predict(X, self.kernel)
+        out = np.empty(len(X))
+        jit.utilities(self.code, np.array(self.p), mean, variance, out)
+        return out
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D) along the columns marked ``free (D,)``.
+
+        Returns
+        -------
+        X : FloatArray, shape (S, D)
+        values : FloatArray, shape (S,)
+            The largest is never below those of the starts.
+        """
+        kernel, posterior = self.kernel, self.posterior
+        columns = kernel.columns
+        chosen = kernel is posterior.kernel
+        climbed = np.ascontiguousarray(X[:, columns])
+        values = jit.ascend(
+            kernel.code,
+            posterior.features if chosen else kernel.features(posterior.X),
+            kernel.hamming,
+            kernel.starts,
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            kernel.inverse,
+            free[columns],
+            self.code,
+            np.array(self.p),
+            climbed,
+            n_steps,
+            1e-6,
+        )
+        X = X.copy()
+        X[:, columns] = climbed
+        return X, values

@@ -1,0 +1,223 @@
+"""Groupings of columns, searched by the marginal likelihood of their additive kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp import join
+
+
+Groups = list[list[int]]
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Groups:
+    """Return a random partition into ceil(D / size) groups of at most ``size`` columns.
+
+    Left-over columns form a smaller last group (Kandasamy et al. 2015, section 4.4).
+    """
+    order = rng.permutation(n_columns).tolist()
+    return [sorted(order[i : i + size]) for i in range(0, n_columns, size)]
+
+
+class Scorer:
+    """Marginal likelihood of groupings at fixed hyperparameters.
+
+    Every column keeps its lengthscale and every place in the list of groups its scale, so that a
+    change of two groups costs two small covariance matrices and one factorisation.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Where lengthscales, scales and noise come from.
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+    groups : sequence of sequences of int
+        Where to start from; empty groups are places for columns to move to.
+    scales : FloatArray, shape (len(groups),)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: FloatArray,
+        y: FloatArray,
+        groups: Sequence[Sequence[int]],
+        scales: FloatArray,
+    ) -> None:
+        self._kernel, self._X, self._y = kernel, X, y
+        self.scales = scales
+        self.groups: Groups = [list(g) for g in groups]
+        self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
+        self._total = np.sum(self._parts, axis=0)
+        self.value = self._likelihood(self._total)
+
+    def _part(self, place: int, columns: Sequence[int]) -> FloatArray:
+        if not len(columns):
+            return np.zeros((len(self._y), len(self._y)))
+        group = np.array(sorted(columns), np.int64)
+        one = replace(self._kernel, groups=(group,), scales=self.scales[place : place + 1])
+        return one.gram(self._X)
+
+    def _likelihood(self, K: FloatArray) -> float:
+        n = len(self._y)
+        K = K.copy()
+        K.flat[:: n + 1] += self._kernel.noise
+        U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+        if info != 0:
+            return -np.inf
+        alpha = lapack.dpotrs(U, self._y, lower=0)[0]
+        log_det = 2.0 * float(np.log(np.diag(U)).sum())
+        return -0.5 * (float(self._y @ alpha) + log_det + n * _LOG_2PI)
+
+    def try_change(self, change: dict[int, list[int]]) -> tuple[float, Callable[[], None]]:
+        """Return the likelihood with some groups replaced, and what makes it so."""
+        parts = {place: self._part(place, columns) for place, columns in change.items()}
+        total = self._total.copy()
+        for place, part in parts.items():
+            total += part - self._parts[place]
+        value = self._likelihood(total)
+
+        def accept() -> None:
+            for place, columns in change.items():
+                self.groups[place], self._parts[place] = columns, parts[place]
+            self._total, self.value = total, value
+
+        return value, accept
+
+    def restart(self, groups: Sequence[Sequence[int]]) -> float:
+        """Replace all groups and return the likelihood."""
+        self.groups = [list(g) for g in groups]
+        self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
+        self._total = np.sum(self._parts, axis=0)
+        self.value = self._likelihood(self._total)
+        return self.value
+
+
+def search_random(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Keep the likeliest of the present grouping and ``n`` random ones (partial maximisation)."""
+    best, best_value = scorer.groups, scorer.value
+    n_columns = sum(len(g) for g in best)
+    for _ in range(n):
+        groups = random_groups(n_columns, size, rng)
+        groups += [[] for _ in range(len(best) - len(groups))]
+        if scorer.restart(groups) > best_value:
+            best, best_value = scorer.groups, scorer.value
+    scorer.restart(best)
+
+
+def search_swap(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Hill-climb over ``n`` random exchanges of two columns, or moves of one, between groups."""
+    places = len(scorer.groups)
+    if places < 2:
+        return
+    for _ in range(n):
+        a, b = rng.choice(places, 2, replace=False)
+        here, there = list(scorer.groups[a]), list(scorer.groups[b])
+        if not here:
+            continue
+        i = int(rng.integers(len(here)))
+        if len(there) < size and (not there or rng.random() < 0.5):
+            there.append(here.pop(i))
+        else:
+            j = int(rng.integers(len(there)))
+            here[i], there[j] = there[j], here[i]
+        value, accept = scorer.try_change({int(a): here, int(b): there})
+        if value > scorer.value + 1e-9:
+            accept()
+
+
+def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Resample one column's group at a time, ``n`` likelihoods in all, and keep the best.
+
+    Wang et al. (2017), with a uniform Dirichlet prior over groups that are not full.
+    """
+    best, best_value = [list(g) for g in scorer.groups], scorer.value
+    spent = 0
+    n_columns = sum(len(g) for g in best)
+    while spent < n:
+        column = int(rng.integers(n_columns))
+        home = next(j for j, g in enumerate(scorer.groups) if column in g)
+        options: list[tuple[float, Callable[[], None] | None, int]] = [(scorer.value, None, home)]
+        for place, group in enumerate(scorer.groups):
+            if place != home and len(group) < size and spent < n:
+                left = [c for c in scorer.groups[home] if c != column]
+                options.append((*scorer.try_change({home: left, place: [*group, column]}), place))
+                spent += 1
+        if len(options) == 1:  # all others are full: exchange with a random column instead
+            spent += 1
+            other = int(rng.choice([j for j in range(len(scorer.groups)) if j != home] or [home]))
+            if other == home:
+                break
+            out = int(rng.choice(scorer.groups[other]))
+            left = [c for c in scorer.groups[home] if c != column]
+            full = [c for c in scorer.groups[other] if c != out]
+            options.append(
+                (*scorer.try_change({home: [*left, out], other: [*full, column]}), other)
+            )
+        sizes = np.array([len(scorer.groups[place]) + 1.0 for _, _, place in options])
+        logits = np.array([value for value, _, _ in options]) + np.log(sizes)
+        weights = np.exp(logits - logits.max())
+        chosen = options[int(rng.choice(len(options), p=weights / weights.sum()))]
+        if chosen[1] is not None:
+            chosen[1]()
+        if scorer.value > best_value:
+            best, best_value = [list(g) for g in scorer.groups], scorer.value
+    scorer.restart(best)
+
+
+SEARCHES: dict[str, Callable[[Scorer, int, int, np.random.Generator], None]] = {
+    "random": search_random,
+    "swap": search_swap,
+    "gibbs": search_gibbs,
+}
+
+
+def search(
+    kind: str,
+    kernel: Kernel,
+    X: FloatArray,
+    y: FloatArray,
+    size: int,
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[Kernel, bool]:
+    """Return the kernel with a likelier grouping, if one was found, and whether it was.
+
+    Parameters
+    ----------
+    kind : {"random", "swap", "gibbs"}
+    kernel : Kernel
+        Its groups are where the search starts; hyperparameters stay as they are.
+    size : int
+        Largest number of columns in a group.
+    n : int
+        Groupings to score.
+    """
+    n_places = -(-len(kernel.columns) // size)
+    groups = [g.tolist() for g in kernel.groups]
+    groups += [[] for _ in range(n_places - len(groups))]
+    missing = len(groups) - len(kernel.scales)
+    scales = np.concatenate([kernel.scales, np.full(missing, kernel.scales.mean())])
+    scorer = Scorer(kernel, X, y, groups, scales)
+    before = scorer.value
+    SEARCHES[kind](scorer, size, n, rng)
+    if not scorer.value > before + 1e-9:
+        return kernel, False
+    filled = sorted((sorted(g), s) for g, s in zip(scorer.groups, scorer.scales, strict=True) if g)
+    return (
+        replace(
+            kernel,
+            groups=join([g for g, _ in filled]),
+            scales=np.array([s for _, s in filled]),
+        ),
+        True,
+    )

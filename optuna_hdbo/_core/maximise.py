@@ -1,0 +1,184 @@
+"""The best point of an acquisition function over a domain, discrete columns included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+
+
+MAX_ENUMERATED = 32
+"""Values of one discrete column that a coordinate search tries at once."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard a maximiser tries.
+
+    Parameters
+    ----------
+    n_uniform, n_perturbed : int
+        Candidates drawn uniformly, and around the best points (RAASP, Regis & Shoemaker 2013, as
+        used by Eriksson et al. 2019).
+    n_starts : int
+        Candidates from which gradients are followed.
+    n_steps : int
+        Steps of each climb.
+    """
+
+    n_uniform: int = 100
+    n_perturbed: int = 300
+    n_starts: int = 5
+    n_steps: int = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Maximiser:
+    """Candidates, gradient ascent to the exact bounds, coordinate search on grids.
+
+    Parameters
+    ----------
+    domain : Domain
+    best : FloatArray, shape (b, D)
+        Good points, the best first: what perturbations start from, and what columns that are not
+        free are left at.
+    free : BoolArray, shape (D,), or None
+        Columns that may move; ``None`` for all.
+    effort : Effort
+    """
+
+    domain: Domain
+    best: FloatArray
+    free: BoolArray | None = None
+    effort: Effort = field(default_factory=Effort)
+
+    def __call__(
+        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return a point that is not among ``known (n, D)``, and its acquisition value.
+
+        A known point is returned only where nothing else was found: when the domain, or what of
+        it is free, is exhausted.
+        """
+        pool = np.concatenate([self.candidates(rng), self.best[:1]])
+        values = acquisition(pool)
+        starts = pool[self._choose(values, rng)]
+        free = self._free & ~self.domain.discrete
+        if free.any():
+            climbed, heights = acquisition.ascend(starts, free, self.effort.n_steps)
+        else:
+            climbed, heights = starts, acquisition(starts)
+        if (self._free & self.domain.discrete).any():
+            leader, height = self._search_grids(
+                acquisition, climbed[int(np.argmax(heights))], float(heights.max()), free
+            )
+            climbed = np.concatenate([climbed, leader[None]])
+            heights = np.append(heights, height)
+        pool = np.concatenate([climbed, pool])
+        values = np.concatenate([heights, values])
+        taken = {row.tobytes() for row in known}
+        order = np.argsort(-values, kind="stable")
+        for i in order:
+            if pool[i].tobytes() not in taken:
+                return pool[i].copy(), float(values[i])
+        return self._unknown(pool[order[0]], taken, rng), float(values[order[0]])
+
+    @property
+    def _free(self) -> BoolArray:
+        return np.ones(len(self.domain), np.bool_) if self.free is None else self.free
+
+    def candidates(self, rng: np.random.Generator) -> FloatArray:
+        """Return uniform points and perturbed good ones, shape (m, D)."""
+        n_columns = len(self.domain)
+        columns = np.flatnonzero(self._free)
+        uniform = self.domain.sample(rng, self.effort.n_uniform)
+        base = self.best[rng.integers(len(self.best), size=self.effort.n_perturbed)]
+        half = len(base) // 2
+        near = base[:half] + 1e-3 * rng.standard_normal((half, n_columns))
+        far = base[half:]
+        moved = np.zeros(far.shape, np.bool_)
+        moved[:, columns] = rng.random((len(far), len(columns))) < min(20.0 / len(columns), 1.0)
+        at_least = columns[rng.integers(len(columns), size=len(far))]
+        moved[np.arange(len(far)), at_least] = True
+        far = np.where(moved, self.domain.sample(rng, len(far)), far)
+        pool = np.concatenate([uniform, self.domain.snap(near), far])
+        pool[:, ~self._free] = self.best[0, ~self._free]
+        return pool
+
+    def _choose(self, values: FloatArray, rng: np.random.Generator) -> list[int]:
+        """Return the incumbent, the two best candidates, and others by their value."""
+        order = np.argsort(-values, kind="stable")
+        chosen = list(dict.fromkeys([*order[:2].tolist(), len(values) - 1]))
+        wanted = self.effort.n_starts - len(chosen)
+        if wanted > 0:
+            spread = max(float(values.std()), 1e-9)
+            weights = np.exp((values - values.max()) / spread)
+            weights[chosen] = 0.0
+            weights += 1e-12
+            others = rng.choice(len(values), wanted, replace=False, p=weights / weights.sum())
+            chosen += others.tolist()
+        return chosen
+
+    def _search_grids(
+        self, acquisition: Acquisition, x: FloatArray, value: float, free: BoolArray
+    ) -> tuple[FloatArray, float]:
+        """Try every value of every discrete column in turn, until no single change helps."""
+        columns = np.flatnonzero(self._free & self.domain.discrete)
+        for _ in range(3):
+            before = value
+            moves = self._moves(x, columns)
+            # All single changes at once: the best of each column, the most promising first.
+            gains = acquisition(moves)
+            for i in np.argsort(-gains, kind="stable")[: len(columns)]:
+                if gains[i] <= value:
+                    break
+                changed = moves[i] != x
+                trial = np.where(changed, moves[i], x)
+                if (found := float(acquisition(trial[None])[0])) > value:
+                    x, value = trial, found
+            if free.any():
+                climbed, heights = acquisition.ascend(x[None], free, self.effort.n_steps)
+                if heights[0] > value:
+                    x, value = climbed[0], float(heights[0])
+            if value <= before:
+                break
+        return x, value
+
+    def _moves(self, x: FloatArray, columns: IntArray) -> FloatArray:
+        """Return the points that differ from x in one discrete column, shape (m, D)."""
+        rows = []
+        for c in columns:
+            grid = self.domain.grids[c]
+            assert grid is not None
+            if len(grid) > MAX_ENUMERATED:
+                if self.domain.categorical[c]:
+                    grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
+                else:  # neighbours, and a coarse sweep
+                    here = int(np.searchsorted(grid, x[c]))
+                    near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
+                    sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
+                    grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
+            others = grid[grid != x[c]]
+            changed = np.repeat(x[None], len(others), axis=0)
+            changed[:, c] = others
+            rows.append(changed)
+        return np.concatenate(rows)
+
+    def _unknown(self, x: FloatArray, taken: set[bytes], rng: np.random.Generator) -> FloatArray:
+        """Return a point outside ``taken`` close to x, or x if there is none to be found."""
+        columns = np.flatnonzero(self._free & self.domain.discrete)
+        if len(columns):
+            for row in self._moves(x, columns):
+                if row.tobytes() not in taken:
+                    return np.array(row)
+        for row in self.domain.sample(rng, 256):
+            if row.tobytes() not in taken:
+                return np.array(row)
+        return np.array(x)

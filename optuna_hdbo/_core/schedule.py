@@ -1,0 +1,60 @@
+"""Confidence schedules: how much a bound adds to the mean as observations accumulate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+
+Beta = float | Callable[[int], float] | Literal["practical", "theory"]
+
+DELTA = 0.1
+"""Failure probability of the theorem's schedule."""
+
+
+def check_beta(beta: Beta) -> None:
+    """Raise ``ValueError`` unless ``beta`` is one that :func:`root_beta` takes."""
+    if callable(beta) or beta in ("practical", "theory"):
+        return
+    if isinstance(beta, bool | str) or not (
+        isinstance(beta, float | int) and 0.0 <= beta < math.inf
+    ):
+        raise ValueError(
+            "beta must be a finite non-negative number, a callable of the number of observations, "
+            f'"practical" or "theory", but got {beta!r}.'
+        )
+
+
+def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> float:
+    """Return the square root of beta_t.
+
+    Parameters
+    ----------
+    beta : float, callable or str
+        ``"practical"`` is 0.2 d log(2 t) (Kandasamy et al. 2015, section 4.4); ``"theory"`` is
+        2 log(M pi^2 t^2 / (2 delta)) + 2 d log(D t^3) (Theorem 5 there) with delta = 0.1.
+    t : int
+        Observations used, from 1.
+    d : int
+        Dimension of the sub-problem.
+    n_columns : int
+        D, the dimension of the problem.
+    n_groups : int
+        M, the number of sub-problems.
+    """
+    if callable(beta):
+        value = float(beta(t))
+        if not (0.0 <= value < math.inf):
+            raise ValueError(
+                "beta must return a finite non-negative number, but returned "
+                f"{value!r} at t = {t}."
+            )
+    elif beta == "practical":
+        value = 0.2 * d * math.log(2.0 * t)
+    elif beta == "theory":
+        value = 2.0 * math.log(n_groups * t**2 * math.pi**2 / (2.0 * DELTA))
+        value += 2.0 * d * math.log(n_columns * t**3)
+    else:
+        value = float(beta)
+    return math.sqrt(max(value, 0.0))

@@ -1,0 +1,208 @@
+"""Covariances of additive kernels, their gradients, and the factor that grows by rows.
+
+A kernel is a sum over groups of columns, ``sum_j scales[j] k(r_j)``, where r_j is the scaled
+distance within group j. Points come as *features*, ``F (C, n)``: a row per column of the groups,
+end to end, divided by its lengthscale; group j owns rows ``starts[j]:starts[j + 1]``. The long
+axis is the last one, so that every inner loop runs over points and uses vector registers.
+``hamming (C,)`` is the squared distance of two unequal values where a column is categorical,
+and 0 where it is numerical.
+"""
+
+# ruff: noqa: E741
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.compile import compiled_in_order
+
+
+SE, MATERN32, MATERN52 = 0, 1, 2
+
+_SQRT3 = math.sqrt(3.0)
+_SQRT5 = math.sqrt(5.0)
+_LOG2E = math.log2(math.e)
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
+
+
+@compiled_in_order
+def exp(x):
+    """Return exp(x) for x <= 0, in plain arithmetic: loops over it use vector registers."""
+    x = max(x, -700.0)
+    shifted = np.float64(x * _LOG2E + _ROUND)
+    n = shifted - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = r / 479001600.0 + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = shifted.view(np.int64)
+    return p * np.int64((bits + 1023) << 52).view(np.float64)
+
+
+@compiled
+def distances(F, f, hamming, lo, hi, m, r2):
+    """Write to ``r2[:m]`` the squared distances of ``f`` to the first m points in rows lo:hi."""
+    for b in range(m):
+        r2[b] = 0.0
+    for c in range(lo, hi):
+        x = f[c]
+        w = hamming[c]
+        if w > 0.0:
+            for b in range(m):
+                r2[b] += w if F[c, b] != x else 0.0
+        else:
+            for b in range(m):
+                r2[b] += (F[c, b] - x) ** 2
+
+
+@compiled
+def covariances(kind, F, f, hamming, starts, scales, m, r2, out):
+    """Write to ``out[:m]`` the covariances of ``f`` with the first m points; r2 is work space."""
+    for b in range(m):
+        out[b] = 0.0
+    for j in range(len(scales)):
+        distances(F, f, hamming, starts[j], starts[j + 1], m, r2)
+        s = scales[j]
+        if kind == SE:
+            for b in range(m):
+                out[b] += s * exp(-0.5 * r2[b])
+        elif kind == MATERN32:
+            for b in range(m):
+                r = _SQRT3 * math.sqrt(r2[b])
+                out[b] += s * (1.0 + r) * exp(-r)
+        else:
+            for b in range(m):
+                r = _SQRT5 * math.sqrt(r2[b])
+                out[b] += s * (1.0 + r + r * r / 3.0) * exp(-r)
+
+
+@compiled
+def slopes(kind, r2, m):
+    """Replace squared distances by -2 dk/d(r^2), in place."""
+    if kind == SE:
+        for b in range(m):
+            r2[b] = exp(-0.5 * r2[b])
+    elif kind == MATERN32:
+        for b in range(m):
+            r2[b] = 3.0 * exp(-_SQRT3 * math.sqrt(r2[b]))
+    else:
+        for b in range(m):
+            r = _SQRT5 * math.sqrt(r2[b])
+            r2[b] = (5.0 / 3.0) * (1.0 + r) * exp(-r)
+
+
+@compiled
+def cross(kind, F, G, hamming, starts, scales, out):
+    """Write the covariances of G (C, m) with F (C, n) to ``out (m, n)``."""
+    n = F.shape[1]
+    f = np.empty(F.shape[0])
+    r2 = np.empty(n)
+    for a in range(G.shape[1]):
+        for c in range(len(f)):
+            f[c] = G[c, a]
+        covariances(kind, F, f, hamming, starts, scales, n, r2, out[a])
+
+
+@compiled
+def gram(kind, F, hamming, starts, scales, out):
+    """Write the covariances of F (C, n) with itself to ``out (n, n)``."""
+    f = np.empty(F.shape[0])
+    r2 = np.empty(F.shape[1])
+    prior = 0.0
+    for j in range(len(scales)):
+        prior += scales[j]
+    for a in range(F.shape[1]):
+        for c in range(len(f)):
+            f[c] = F[c, a]
+        covariances(kind, F, f, hamming, starts, scales, a, r2, out[a])
+        out[a, a] = prior
+        for b in range(a):
+            out[b, a] = out[a, b]
+
+
+@compiled
+def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale):
+    """Write tr(W dK/dtheta) / 2 for the logarithms of lengthscales (C,) and scales (M,).
+
+    ``W (n, n)`` is symmetric; only its diagonal and lower triangle are read.
+    """
+    n = F.shape[1]
+    f = np.empty(F.shape[0])
+    r2 = np.empty(n)
+    k = np.empty(n)
+    trace = 0.0
+    for a in range(n):
+        trace += W[a, a]
+    for c in range(len(f)):
+        by_lengthscale[c] = 0.0
+    for j in range(len(scales)):
+        by_scale[j] = 0.5 * trace * scales[j]
+    for a in range(n):
+        for c in range(len(f)):
+            f[c] = F[c, a]
+        w = W[a]
+        for j in range(len(scales)):
+            lo, hi = starts[j], starts[j + 1]
+            covariances(kind, F, f, hamming, starts[j : j + 2], scales[j : j + 1], a, r2, k)
+            total = 0.0
+            for b in range(a):
+                total += w[b] * k[b]
+            by_scale[j] += total
+            slopes(kind, r2, a)
+            s = scales[j]
+            for b in range(a):
+                r2[b] *= s * w[b]
+            for c in range(lo, hi):
+                total = 0.0
+                x = f[c]
+                if hamming[c] > 0.0:
+                    for b in range(a):
+                        total += r2[b] if F[c, b] != x else 0.0
+                    total *= hamming[c]
+                else:
+                    for b in range(a):
+                        total += r2[b] * (F[c, b] - x) ** 2
+                by_lengthscale[c] += total
+
+
+@compiled
+def append_rows(linv, k, n, diagonal):
+    """Grow an inverse Cholesky factor by rows n, n + 1, ..., each in O(n^2).
+
+    ``linv (N, N)`` holds the factor of the first n points; ``k (m, n + m)`` the covariances of
+    the new points with all points; ``diagonal`` is their prior variance plus noise. A pivot never
+    falls below 1e-10 of the diagonal, so that duplicates are legal.
+    """
+    l = np.empty(n + k.shape[0])
+    for i in range(k.shape[0]):
+        t = n + i
+        pivot = diagonal
+        for a in range(t):
+            s = 0.0
+            for b in range(a + 1):
+                s += linv[a, b] * k[i, b]
+            l[a] = s
+            pivot -= s * s
+        root = math.sqrt(max(pivot, 1e-10 * diagonal))
+        row = linv[t]
+        for b in range(len(row)):
+            row[b] = 0.0
+        for a in range(t):
+            s = l[a] / root
+            for b in range(a + 1):
+                row[b] -= s * linv[a, b]
+        row[t] = 1.0 / root

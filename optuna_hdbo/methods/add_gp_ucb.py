@@ -1,0 +1,361 @@
+"""Add-GP-UCB (Kandasamy, Schneider & Poczos 2015).
+
+"High Dimensional Bayesian Optimisation and Bandits via Additive Models", ICML 2015.
+f is a sum of functions of small disjoint groups of columns; the grouping is learned by marginal
+likelihood, and each query costs low-dimensional maximisations only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from optuna_hdbo._core import decomposition as groupings
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.direct import direct
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.fit import Bounds
+from optuna_hdbo._core.fit import Prior
+from optuna_hdbo._core.fit import fit
+from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.gp import join
+from optuna_hdbo._core.maximise import Effort
+from optuna_hdbo._core.maximise import Maximiser
+from optuna_hdbo._core.plain import FIT_STEPS
+from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import prediction
+from optuna_hdbo._core.plain import starts_of_fit
+from optuna_hdbo._core.schedule import Beta
+from optuna_hdbo._core.schedule import check_beta
+from optuna_hdbo._core.schedule import root_beta
+from optuna_hdbo._core.settings import check_choice
+from optuna_hdbo._core.settings import check_integer
+from optuna_hdbo._core.surrogate import FactorCache
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.surrogate import cold_start
+from optuna_hdbo._core.surrogate import is_due
+from optuna_hdbo._core.surrogate import latest
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+
+
+KernelName = Literal["se", "matern32", "matern52"]
+Update = Literal["alternate", "all_groups", "one_group"]
+Search = Literal["random", "swap", "gibbs"]
+
+KEY = "additive"
+"""Where the record of a suggestion keeps the additive fit."""
+
+STALL = 0.02
+"""Improvement, in standard deviations of the values, that counts as progress."""
+
+PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
+"""Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
+
+FIRST_BANDWIDTH = 5e-6
+"""1e-5 on [-1, 1]: every point is as unknown as any other."""
+
+
+class AddGPUCB:
+    """Additive Gaussian process with upper confidence bounds over groups of columns.
+
+    The parameters are those of :class:`optuna_hdbo.AddGPUCBSampler`, where they are described.
+    """
+
+    name = "add-gp-ucb"
+
+    def __init__(
+        self,
+        *,
+        max_group_size: int = 5,
+        decomposition: Sequence[Sequence[str]] | None = None,
+        ungrouped: Literal["error", "single", "centre"] = "error",
+        decomposition_search: Search = "swap",
+        n_decompositions: int | None = None,
+        kernel: KernelName = "matern52",
+        shared_hyperparameters: bool = False,
+        n_cyc: int | None = None,
+        beta: Beta = 16.0,
+        update: Update = "alternate",
+        maximiser: Literal["gradient", "direct"] = "gradient",
+        n_small_bandwidth: int = 0,
+        shrink_bandwidth: bool = False,
+    ) -> None:
+        check_integer("max_group_size", max_group_size, 1)
+        check_integer("n_cyc", n_cyc, 1, optional=True)
+        check_integer("n_decompositions", n_decompositions, 0, optional=True)
+        check_integer("n_small_bandwidth", n_small_bandwidth, 0)
+        check_choice("kernel", kernel, tuple(KINDS))
+        check_choice("decomposition_search", decomposition_search, tuple(groupings.SEARCHES))
+        check_choice("update", update, ("alternate", "all_groups", "one_group"))
+        check_choice("maximiser", maximiser, ("gradient", "direct"))
+        check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
+        check_beta(beta)
+        self.max_group_size = max_group_size
+        self.decomposition = check_decomposition(decomposition)
+        self.ungrouped = ungrouped
+        self.decomposition_search = decomposition_search
+        self.n_decompositions = n_decompositions
+        self.kernel = kernel
+        self.shared_hyperparameters = shared_hyperparameters
+        self.n_cyc = n_cyc
+        self.beta = beta
+        self.update = update
+        self.maximiser = maximiser
+        self.n_small_bandwidth = n_small_bandwidth
+        self.shrink_bandwidth = shrink_bandwidth
+        self._cache = FactorCache()
+        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"),), n_cyc)
+
+    def validate(self, domain: Domain) -> None:
+        """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
+        if self.decomposition is None:
+            return
+        named = {name for group in self.decomposition for name in group}
+        if unknown := sorted(named - set(domain.names)):
+            raise ValueError(
+                f"decomposition must name parameters of the study, but got {unknown}; "
+                f"the study has {sorted(domain.names)}."
+            )
+        left = sorted(set(domain.names) - named)
+        if left and self.ungrouped == "error":
+            raise ValueError(
+                f"decomposition must hold every parameter, but it leaves out {left}. Add them, or "
+                'say ungrouped="single" to make each a group of its own, or ungrouped="centre" '
+                "to leave them at the centre of their range."
+            )
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the next point."""
+        rng = streams.generator(self.name, seen.step)
+        fitted, source = latest(seen.records, KEY, domain)
+        stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
+        if self.update == "alternate" and (not stalled or seen.step % 3 == 2):
+            # As long as the plain model makes progress, there is nothing to take apart; later it
+            # keeps asking what the groups may have got wrong.
+            x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
+            return Suggestion(x, record, self._report(seen, posterior, x, fitted))
+        record = {}
+        cap, small = self._bandwidth_cap(seen)
+        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc):
+            fitted = self._learn(domain, seen, fitted, cap, streams)
+            source = record[KEY] = fitted.to_json(domain.names)
+        kernel = fitted.kernel
+        if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
+            limit = FIRST_BANDWIDTH if len(seen.y) < self.n_small_bandwidth else cap
+            kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, limit))
+            fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
+        posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
+        if self.update == "alternate":
+            x = self._alternate(domain, seen, posterior, rng)
+        else:
+            x = self._per_group(domain, seen, posterior, rng)
+        if self.shrink_bandwidth:
+            std = math.sqrt(posterior.predict(x[None])[1][0])
+            small = small + 1 if std < 0.002 else 0
+            cap, small = (0.9 * cap, 0) if small >= 5 else (cap, small)
+            record["cap"] = [float(cap), small]
+            x = self._off_known(domain, seen, kernel, x, rng)
+        return Suggestion(x, record, self._report(seen, posterior, x, fitted))
+
+    def _alternate(
+        self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
+    ) -> FloatArray:
+        """Explore in one group, or ask the whole additive posterior for an improvement.
+
+        The bound is that of the joint posterior with the other groups at the best point, where
+        they were observed: a component's own bound (eq. (6)) is wide everywhere, because a
+        constant can be moved from one component to another.
+        """
+        known = np.concatenate([seen.X, seen.pending])
+        best = good_points(seen.X, seen.y)
+        if seen.step % 3 == 1:
+            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
+            return Maximiser(domain, best)(acquisition, rng, known)[0]
+        groups = posterior.kernel.groups
+        size = max(len(group) for group in groups)
+        t = len(seen.y)
+        width = root_beta(self.beta, t, size, len(domain), len(groups))
+        acquisition = Acquisition.ucb(posterior, width)
+        effort = Effort(n_uniform=80, n_perturbed=40, n_starts=3, n_steps=40)
+        found = []
+        for group in groups:
+            free = np.zeros(len(domain), np.bool_)
+            free[group] = True
+            found.append(Maximiser(domain, best, free, effort)(acquisition, rng, known))
+        # In proportion to what each promises: the widest group alone would take every turn.
+        gains = np.maximum(np.array([value for _, value in found]) - float(seen.y.max()), 1e-9)
+        return found[int(rng.choice(len(found), p=gains / gains.sum()))][0]
+
+    def _per_group(
+        self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
+    ) -> FloatArray:
+        """Maximise every group's bound separately (Algorithm 1), or one in turn (Algorithm 5)."""
+        groups = posterior.kernel.groups
+        t = len(seen.y)
+        x: FloatArray = domain.from_unit(np.full((1, len(domain)), 0.5))[0]
+        chosen = list(range(len(groups)))
+        if self.update == "one_group":
+            x = seen.X[-1].copy()
+            chosen = [t % len(groups)]
+        budget = min(5000, 100 * len(domain))
+        budget = math.ceil((0.9 if len(groups) > 1 else 1.0) * budget / len(groups))
+        for j in chosen:
+            width = root_beta(self.beta, t, len(groups[j]), len(domain), len(groups))
+            acquisition = Acquisition.ucb(posterior, width, group=j)  # eq. (6)
+            if self.maximiser == "direct":
+                x[groups[j]] = direct(acquisition, domain, budget)
+            else:
+                free = np.zeros(len(domain), np.bool_)
+                free[groups[j]] = True
+                maximiser = Maximiser(domain, good_points(seen.X, seen.y), free)
+                x[groups[j]] = maximiser(acquisition, rng, np.empty((0, len(domain))))[0][
+                    groups[j]
+                ]
+        return x
+
+    def _learn(
+        self,
+        domain: Domain,
+        seen: Observations,
+        warm: Fitted | None,
+        cap: float,
+        streams: Streams,
+    ) -> Fitted:
+        """Fit hyperparameters and, unless it is known, the grouping."""
+        rng = streams.generator(f"{self.name}:groups", seen.step)
+        size = min(self.max_group_size, len(domain))
+        if self.decomposition is not None:
+            groups = self._known_groups(domain)
+        elif warm is not None and max(len(g) for g in warm.kernel.groups) <= size:
+            groups = warm.kernel.groups
+        else:
+            groups = join(groupings.random_groups(len(domain), size, rng))
+        kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
+        if self.decomposition is None and len(domain) > 1:
+            n = len(domain) if self.n_decompositions is None else self.n_decompositions
+            # The first search has no predecessor's groups to go on from.
+            n *= 4 if warm is None and self.decomposition_search != "random" else 1
+            kernel, better = groupings.search(
+                self.decomposition_search, kernel, seen.X, seen.y, size, n, rng
+            )
+            if better:
+                found = Fitted(kernel, 0, 0, likelihood)
+                kernel, likelihood = self._fit(domain, seen, kernel.groups, found, cap)
+        cycle = 0 if warm is None else warm.cycle + 1
+        return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+
+    def _fit(
+        self,
+        domain: Domain,
+        seen: Observations,
+        groups: Sequence[IntArray],
+        warm: Fitted | None,
+        cap: float,
+    ) -> tuple[Kernel, float]:
+        shared = self.shared_hyperparameters
+        cold = cold_start(domain, self.kernel, groups, min(0.5, cap), 0.01 if shared else 1e-3)
+        starts = starts_of_fit(warm, cold)
+        if len(starts[0].scales) != len(cold.scales):
+            starts[0] = cold
+        if shared:
+            low, high = PUBLISHED_BOUNDS.lengthscale
+            bounds = replace(PUBLISHED_BOUNDS, lengthscale=(low, min(high, cap)))
+            prior = Prior("flat", scale=False, noise=False)
+            starts.append(cold)
+        else:
+            bounds, prior = Bounds(), Prior("inverse-square")
+        return fit(
+            cold,
+            seen.X,
+            seen.y,
+            prior=prior,
+            bounds=bounds,
+            lengthscales="all" if shared else "column",
+            scales="all" if shared else "group",
+            starts=starts,
+            n_steps=FIT_STEPS,
+        )
+
+    def _known_groups(self, domain: Domain) -> tuple[IntArray, ...]:
+        """Return the user's groups, less the parameters that this domain lacks."""
+        assert self.decomposition is not None
+        index = {name: i for i, name in enumerate(domain.names)}
+        groups = [[index[name] for name in group if name in index] for group in self.decomposition]
+        if self.ungrouped != "centre":
+            used = {i for group in groups for i in group}
+            groups += [[i] for i in range(len(domain)) if i not in used]
+        return join([group for group in groups if group] or [[i] for i in range(len(domain))])
+
+    def _bandwidth_cap(self, seen: Observations) -> tuple[float, int]:
+        """Return the largest bandwidth, and how many points in a row were well known before."""
+        for record in reversed(seen.records):
+            value = record.data.get("cap")
+            if isinstance(value, list) and len(value) == 2 and 0.0 < value[0] <= 2.5:
+                return float(value[0]), int(value[1])
+        return PUBLISHED_BOUNDS.lengthscale[1], 0
+
+    def _off_known(
+        self,
+        domain: Domain,
+        seen: Observations,
+        kernel: Kernel,
+        x: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Move a proposal that falls on an old point by a tenth of the bandwidth."""
+        known = np.concatenate([seen.X, seen.pending])
+        if (np.abs(known - x).max(axis=1) > 1e-12).all():
+            return x
+        step = 0.1 * kernel.lengthscales * rng.standard_normal(len(x))
+        moved: FloatArray = domain.snap((x + np.where(domain.discrete, 0.0, step))[None])[0]
+        return moved
+
+    def _report(
+        self, seen: Observations, posterior: Posterior, x: FloatArray, fitted: Fitted | None
+    ) -> Mapping[str, float]:
+        report = prediction(seen, posterior, x)
+        return report if fitted is None else {**report, "n_groups": len(fitted.kernel.groups)}
+
+
+def has_stalled(y: FloatArray, window: int) -> bool:
+    """Say whether the best value was ever left as it was by ``window`` observations in a row."""
+    best = np.maximum.accumulate(y)
+    start = max(20, window + 1)
+    if len(y) < start:
+        return False
+    progress = best[window:] - best[: len(best) - window]
+    return bool((progress[start - window - 1 :] < STALL).any())
+
+
+def check_decomposition(
+    decomposition: Sequence[Sequence[str]] | None,
+) -> tuple[tuple[str, ...], ...] | None:
+    """Return the groups as tuples; ``ValueError`` for an empty group or a repeated name."""
+    if decomposition is None:
+        return None
+    if isinstance(decomposition, str) or any(isinstance(group, str) for group in decomposition):
+        raise ValueError(
+            'decomposition must be lists of parameter names, such as [["lr", "depth"], ["l2"]], '
+            f"but got {decomposition!r}."
+        )
+    groups = tuple(tuple(group) for group in decomposition)
+    if not groups or not all(groups):
+        raise ValueError(f"decomposition must not have empty groups, but got {decomposition!r}.")
+    names = [name for group in groups for name in group]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"decomposition must hold every parameter once, but it repeats {repeated}."
+        )
+    return groups
