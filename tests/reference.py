@@ -31,9 +31,7 @@ def exp(x: float) -> float:
     return math.exp(x)
 
 
-def distances(
-    F: np.ndarray, f: np.ndarray, hamming: np.ndarray, lo: int, hi: int
-) -> np.ndarray:
+def distances(F: np.ndarray, f: np.ndarray, hamming: np.ndarray, lo: int, hi: int) -> np.ndarray:
     r2 = np.zeros(F.shape[1])
     for b in range(F.shape[1]):
         for c in range(lo, hi):
@@ -129,30 +127,33 @@ def append_rows(K: np.ndarray) -> np.ndarray:
 # acquisition -------------------------------------------------------------------------------------
 
 
-def log_h(z: float) -> float:
-    """log(pdf(z) + z cdf(z)), to full precision for every z.
+def log_h(z: float) -> tuple[float, float, float]:
+    """log h, cdf / h and pdf / h of h(z) = pdf(z) + z cdf(z), to full precision for every z.
 
-    For z < -3: 1 + z R(-z) = T / (x + T) with x = -z, R = 1 / (x + T) the Mills ratio and T its
-    continued fraction 1 / (x + 2 / (x + 3 / (x + ...))), which has no cancellation.
+    With x = -z > 0, the Mills ratio is R = cdf(z) / pdf(z) = 1 / (x + T) by its continued fraction
+    T = 1 / (x + 2 / (x + 3 / (x + ...))), so h / pdf = 1 - x R = T / (x + T): no cancellation.
     """
     if z > -3.0:
-        return math.log(norm.pdf(z) + z * norm.cdf(z))
+        h = norm.pdf(z) + z * norm.cdf(z)
+        return math.log(h), norm.cdf(z) / h, norm.pdf(z) / h
     x, tail = -z, 0.0
     for i in range(500, 0, -1):
         tail = i / (x + tail)
     assert abs(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)) * (x + tail) - 1) < 1e-12
-    return norm.logpdf(z) + math.log(tail / (x + tail))
+    return norm.logpdf(z) + math.log(tail / (x + tail)), 1 / tail, (x + tail) / tail
 
 
-def utility(code: int, p: Sequence[float], mean: float, var: float) -> float:
-    if code == UCB:
-        return mean + p[0] * math.sqrt(var)
-    if code == MI:
-        return mean + p[0] * (math.sqrt(var + p[1]) - math.sqrt(p[1]))
-    if code == VARIANCE:
-        return mean + p[0] * var
+def utility(code: int, p: Sequence[float], mean: float, var: float) -> tuple[float, float, float]:
     std = math.sqrt(var)
-    return log_h((mean - p[0]) / std) + math.log(std)
+    if code == UCB:
+        return mean + p[0] * std, 1.0, p[0] / (2 * std)
+    if code == MI:
+        root = math.sqrt(var + p[1])
+        return mean + p[0] * (root - math.sqrt(p[1])), 1.0, p[0] / (2 * root)
+    if code == VARIANCE:
+        return mean + p[0] * var, 1.0, p[0]
+    value, cdf, pdf = log_h((mean - p[0]) / std)
+    return value + math.log(std), cdf / std, pdf / (2 * var)
 
 
 def evaluate(
@@ -171,18 +172,17 @@ def evaluate(
     k = covariances(kind, F, f, hamming, starts, scales)
     v = linv[:n, :n] @ k
     prior = scales.sum()
-    return utility(code, p, float(k @ alpha), max(float(prior - v @ v), 1e-10 * prior))
+    return utility(code, p, float(k @ alpha), max(float(prior - v @ v), 1e-10 * prior))[0]
 
 
-def gradient(function: Callable[[np.ndarray], float], x: np.ndarray, h: float = 1e-5) -> np.ndarray:
+def gradient(
+    function: Callable[[np.ndarray], float], x: np.ndarray, h: float = 1e-5
+) -> np.ndarray:
     """Central differences of fourth order."""
     steps = np.eye(len(x)) * h
     return np.array(
         [
-            (
-                8 * (function(x + e) - function(x - e))
-                - (function(x + 2 * e) - function(x - 2 * e))
-            )
+            (8 * (function(x + e) - function(x - e)) - (function(x + 2 * e) - function(x - 2 * e)))
             / (12 * h)
             for e in steps
         ]
@@ -224,7 +224,7 @@ def half_diagonal(cuts: Sequence[int], most: Sequence[int]) -> float:
 def potentially_optimal(
     values: Sequence[float], sizes: Sequence[float], best: float, epsilon: float
 ) -> list[int]:
-    """Definition 3.1 of Jones et al. (1993), for a maximum: some rate K > 0 makes it the best."""
+    """The definition of Jones et al. (1993), for a maximum: some rate K > 0 makes it the best."""
     chosen = []
     points = list(zip(sizes, values, strict=True))
     for j, (d, g) in enumerate(points):

@@ -45,7 +45,7 @@ def potentially_optimal(values, sizes, best, epsilon, chosen):
     """Write to ``chosen`` which of n rectangles to divide next; return how many they are.
 
     They form the upper convex hull of (size, value), from the largest size to where the hull
-    promises less than ``epsilon |best|`` above the best value; Definition 3.1. Of rectangles
+    promises less than ``epsilon |best|`` above the best value (section 4). Of rectangles
     that are equal in both the first one stands for all. Those of size 0 are done.
     """
     n = len(values)

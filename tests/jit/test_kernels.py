@@ -1,0 +1,179 @@
+"""Covariances and the growing factor against their slow twins and closed forms."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._jit import kernels
+
+
+LAYOUTS = {"plain": ((3,), 0), "additive": ((2, 1, 1), 0), "mixed": ((1, 3, 2), 3)}
+
+
+@pytest.fixture(params=list(LAYOUTS))
+def layout(request: pytest.FixtureRequest) -> tuple[tuple[int, ...], int]:
+    return LAYOUTS[request.param]
+
+
+@pytest.fixture(params=list(KINDS))
+def kernel(request: pytest.FixtureRequest, layout: tuple[tuple[int, ...], int]) -> Kernel:
+    sizes, n_categorical = layout
+    rng = np.random.default_rng(sum(sizes))
+    return reference.random_kernel(rng, request.param, sizes, n_categorical=n_categorical)
+
+
+@given(st.floats(-699.0, 0.0))
+def test_exp_is_exact_to_the_last_bits(x: float) -> None:
+    assert kernels.exp(x) == pytest.approx(math.exp(x), rel=4e-16)
+
+
+def test_exp_at_its_ends() -> None:
+    assert kernels.exp(0.0) == 1.0
+    assert kernels.exp(-0.0) == 1.0
+    assert kernels.exp(-1e-300) == 1.0
+    assert 0.0 < kernels.exp(-1e300) < 1e-300
+    assert 0.0 < kernels.exp(-math.inf) < 1e-300
+
+
+def test_exp_never_increases_with_distance() -> None:
+    values = [kernels.exp(x) for x in np.linspace(-2.0, 0.0, 301)]
+    assert np.all(np.diff(values) > 0)
+
+
+def test_distances(kernel: Kernel) -> None:
+    X = reference.random_points(np.random.default_rng(1), kernel, 5)
+    _, F, hamming, starts, scales = reference.loops(kernel, X)
+    for j in range(len(scales)):
+        lo, hi = starts[j], starts[j + 1]
+        r2 = np.full(5, np.nan)
+        kernels.distances(F, F[:, 0].copy(), hamming, lo, hi, 4, r2)
+        expected = reference.distances(F, F[:, 0], hamming, lo, hi)
+        np.testing.assert_allclose(r2[:4], expected[:4], rtol=1e-14)
+        assert r2[0] == 0.0
+        assert np.isnan(r2[4]), "points beyond the first m are not touched"
+
+
+def test_categorical_columns_count_differences(kernel: Kernel) -> None:
+    X = reference.random_points(np.random.default_rng(2), kernel, 4)
+    renamed = X.copy()
+    renamed[:, kernel.categorical] = 7.0 - 2.0 * X[:, kernel.categorical]
+    np.testing.assert_allclose(kernel.gram(renamed), kernel.gram(X), rtol=1e-14)
+
+
+def test_gram_and_cross(kernel: Kernel) -> None:
+    rng = np.random.default_rng(3)
+    X, Z = reference.random_points(rng, kernel, 6), reference.random_points(rng, kernel, 3)
+    kind, F, hamming, starts, scales = reference.loops(kernel, X)
+    G = kernel.features(Z)
+    K, C = np.empty((6, 6)), np.empty((3, 6))
+    kernels.gram(kind, F, hamming, starts, scales, K)
+    kernels.cross(kind, F, G, hamming, starts, scales, C)
+    np.testing.assert_allclose(K, reference.gram(kind, F, hamming, starts, scales), rtol=1e-13)
+    np.testing.assert_allclose(C, reference.cross(kind, F, G, hamming, starts, scales), rtol=1e-13)
+    assert np.array_equal(K, K.T)
+    assert np.all(np.diag(K) == K[0, 0])
+    assert np.linalg.eigvalsh(K).min() > -1e-12
+
+
+def test_columns_outside_the_groups_have_no_influence() -> None:
+    kernel = reference.random_kernel(np.random.default_rng(4), sizes=(2, 1), n_columns=6)
+    X = np.random.default_rng(5).random((4, 6))
+    moved = X.copy()
+    others = np.setdiff1d(np.arange(6), kernel.columns)
+    assert len(others) == 3
+    moved[:, others] = 0.5
+    assert np.array_equal(kernel.gram(moved), kernel.gram(X))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes(kind: str) -> None:
+    r2 = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 12), [np.nan]])
+    expected = reference.slopes(KINDS[kind], r2[:-1])
+    kernels.slopes(KINDS[kind], r2, len(r2) - 1)
+    assert r2[0] == pytest.approx({"se": 1.0, "matern32": 3.0, "matern52": 5.0 / 3.0}[kind])
+    np.testing.assert_allclose(r2[1:-1], expected[1:], rtol=1e-5)
+
+
+@pytest.mark.parametrize("lengthscale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("kind", KINDS)
+def test_extreme_lengthscales_stay_finite(kind: str, lengthscale: float) -> None:
+    X = np.random.default_rng(6).random((4, 2))
+    F = np.ascontiguousarray(X.T / lengthscale)
+    K = np.empty((4, 4))
+    args = KINDS[kind], F, np.zeros(2), np.array([0, 2]), np.ones(1)
+    kernels.gram(*args, K)
+    expected = {1e-6: np.eye(4), 1e6: np.ones((4, 4))}
+    np.testing.assert_allclose(K, expected.get(lengthscale, K), atol=1e-10)
+    by_lengthscale, by_scale = np.empty(2), np.empty(1)
+    kernels.gram_gradient(*args, np.eye(4), by_lengthscale, by_scale)
+    assert np.all(np.isfinite(by_lengthscale))
+    assert by_scale == pytest.approx(2.0)
+
+
+def test_gram_gradient(kernel: Kernel) -> None:
+    rng = np.random.default_rng(7)
+    X = reference.random_points(rng, kernel, 7)
+    X[3] = X[2]
+    args = reference.loops(kernel, X)
+    W = rng.standard_normal((7, 7))
+    W += W.T
+    by_lengthscale, by_scale = np.full(len(kernel.columns), np.nan), np.full(len(args[4]), np.nan)
+    lower = np.where(np.tri(7) > 0, W, np.nan)
+    kernels.gram_gradient(*args, lower, by_lengthscale, by_scale)
+    expected = reference.gram_gradient(*args, W)
+    np.testing.assert_allclose(by_lengthscale, expected[0], rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(by_scale, expected[1], rtol=1e-7, atol=1e-8)
+
+
+def test_append_rows(kernel: Kernel) -> None:
+    X = reference.random_points(np.random.default_rng(8), kernel, 9)
+    K = kernel.gram(X) + 0.1 * np.eye(9)
+    expected = reference.append_rows(K)
+    linv = np.full((12, 12), np.nan)
+    linv[0] = 0.0
+    linv[0, 0] = 1.0 / math.sqrt(K[0, 0])
+    kernels.append_rows(linv, K[1:4, :4].copy(), 1, K[0, 0])
+    kernels.append_rows(linv, K[4:].copy(), 4, K[0, 0])
+    np.testing.assert_allclose(linv[:9, :9], expected, rtol=1e-9, atol=1e-11)
+    assert np.all(linv[:9, 9:] == 0.0)
+    assert np.isnan(linv[9:]).all()
+
+
+def test_append_rows_from_nothing() -> None:
+    K = np.array([[2.0, 1.0], [1.0, 2.0]])
+    linv = np.empty((2, 2))
+    kernels.append_rows(linv, K, 0, 2.0)
+    np.testing.assert_allclose(linv, reference.append_rows(K), rtol=1e-14)
+
+
+def test_a_duplicate_gets_the_smallest_legal_pivot() -> None:
+    linv = np.zeros((2, 2))
+    kernels.append_rows(linv, np.ones((2, 2)), 0, 1.0)
+    assert 1.0 / linv[1, 1] ** 2 == pytest.approx(1e-10)
+    assert np.all(np.isfinite(linv))
+
+
+def test_appending_is_quadratic() -> None:
+    """Eight times the points cost about 64 times as much, not 512 times."""
+
+    def seconds(n: int) -> float:
+        linv, k = np.eye(n + 1), np.zeros((1, n + 1))
+        laps = []
+        for _ in range(20):
+            start = time.perf_counter()
+            kernels.append_rows(linv, k, n, 1.0)
+            laps.append(time.perf_counter() - start)
+        return min(laps)
+
+    small, large = (64, 512) if hasattr(kernels.append_rows, "py_func") else (8, 64)
+    seconds(small)  # compiles
+    assert seconds(large) < 200 * seconds(small)
