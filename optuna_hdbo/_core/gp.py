@@ -111,7 +111,7 @@ def factorise(K: FloatArray) -> tuple[FloatArray, float]:
     for jitter in JITTERS:
         A = K if jitter == 0.0 else K + np.diag(jitter * np.diag(K))
         U, info = lapack.dpotrf(A.T, lower=0, clean=1)
-        if info == 0:
+        if info == 0 and np.isfinite(np.diag(U)).all():  # LAPACK lets NaN and inf pass
             return U, jitter
     raise IllConditionedError(
         f"The covariance matrix of {len(K)} points has no Cholesky factor, even with "
