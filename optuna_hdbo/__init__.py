@@ -16,13 +16,17 @@ from optuna_hdbo._version import __version__
 if TYPE_CHECKING:
     from optuna_hdbo.samplers import AddGPUCBSampler
     from optuna_hdbo.samplers import GPUCBSampler
+    from optuna_hdbo.structure import Groups
+    from optuna_hdbo.structure import get_groups
 
 
-__all__ = ["AddGPUCBSampler", "GPUCBSampler", "__version__"]
+__all__ = ["AddGPUCBSampler", "GPUCBSampler", "Groups", "__version__", "get_groups"]
 
 _HOMES = {
     "AddGPUCBSampler": "optuna_hdbo.samplers",
     "GPUCBSampler": "optuna_hdbo.samplers",
+    "Groups": "optuna_hdbo.structure",
+    "get_groups": "optuna_hdbo.structure",
 }
 
 

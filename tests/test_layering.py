@@ -21,6 +21,7 @@ OPTUNA_FLOORS = {
     "benchmarks",
     "importance",
     "samplers",
+    "structure",
     "visualization",
 }
 BELOW = {
@@ -33,9 +34,10 @@ BELOW = {
     "_history": {"_attributes", "_core", "_space", "methods"},
     "_sampler": {"_attributes", "_core", "_history", "_space", "methods"},
     "samplers": {"_sampler", "_core", "methods"},
+    "structure": {"_attributes", "_core", "methods"},
     "importance": {"_attributes", "_core", "_history", "_space", "methods"},
-    "visualization": {"_attributes", "_core", "_history", "_space", "methods", "samplers"},
-    "__init__": {"_version", "importance", "samplers", "visualization"},
+    "visualization": {"_attributes", "_core", "_history", "_space", "methods", "samplers", "structure"},
+    "__init__": {"_version", "importance", "samplers", "structure", "visualization"},
 }
 """Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
 

@@ -1,0 +1,137 @@
+"""Which parameters interact, as a study has learned it: read from its storage alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.trial import TrialState
+
+from optuna_hdbo._attributes import read_suggestion
+from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo.methods.add_gp_ucb import KEY
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+_STATES = (TrialState.RUNNING, TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups of parameters that interact within and add up between, the largest share first.
+
+    Parameters
+    ----------
+    groups : tuple of tuple of str
+        Parameter names.
+    scales : tuple of float
+        Each group's share of the model's signal variance; they add up to 1.
+    log_likelihood : float
+        What the fit of the additive model maximised: log marginal likelihood of the standardised
+        values, plus the log prior of the hyperparameters where there is one.
+    n_trials : int
+        Observations that the groups were fitted to.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    scales: tuple[float, ...]
+    log_likelihood: float
+    n_trials: int
+
+    def __str__(self) -> str:
+        """Return a table, one line per group."""
+        lines = [
+            f"{len(self.groups)} groups learned from {self.n_trials} trials "
+            f"(log likelihood {self.log_likelihood:.1f})",
+            " share  parameters",
+        ]
+        for names, share in zip(self.groups, self.scales, strict=True):
+            lines.append(f"{share:6.1%}  {', '.join(names)}")
+        return "\n".join(lines)
+
+
+def get_groups(study: Study) -> Groups:
+    """Return the groups of interacting parameters that a study has learned.
+
+    They are read from the study's trials, so that any process can ask, whatever the storage and
+    whether or not the study goes on. :class:`optuna_hdbo.AddGPUCBSampler` learns them anew now
+    and then; these are the latest.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+
+    Returns
+    -------
+    Groups
+
+    Raises
+    ------
+    ValueError
+        Where no trial of the study carries groups.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from optuna_hdbo import get_groups
+    >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
+    >>> print(get_groups(study))
+    """
+    trials = read_trials(study, _STATES)
+    known = {name for trial in trials for name in trial.distributions}
+    for trial in reversed(trials):
+        try:
+            suggestion = read_suggestion(trial)
+        except ValueError:  # not ours, or of another version
+            continue
+        record = None if suggestion is None else suggestion.record
+        if record is not None and (groups := _parse(record.get(KEY), known)) is not None:
+            return groups
+    raise ValueError(
+        f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
+        f"the {len(trials)} trials of {study.study_name!r} carries any. The sampler's default "
+        "learns them once its plain model stops making progress; update='all_groups' learns them "
+        "from the first model-based trial on."
+    )
+
+
+def _parse(data: Any, known: set[str]) -> Groups | None:
+    """Return the groups of a fit's JSON object, ``None`` unless it is one of known parameters."""
+    names = _names(data)
+    if names is None or not names or not known.issuperset(names):
+        return None
+    nowhere = (None,) * len(names)
+    domain = Domain(names, nowhere, np.zeros(len(names), np.bool_))
+    try:
+        fitted = Fitted.from_json(data, domain)
+    except OverflowError:  # an integer or exponent beyond floats
+        return None
+    if fitted is None or not np.isfinite(fitted.log_likelihood):
+        return None
+    kernel = fitted.kernel
+    shares = kernel.scales / kernel.variance
+    order = np.argsort(-shares, kind="stable").tolist()
+    return Groups(
+        groups=tuple(tuple(names[i] for i in kernel.groups[j]) for j in order),
+        scales=tuple(float(shares[j]) for j in order),
+        log_likelihood=fitted.log_likelihood,
+        n_trials=fitted.n,
+    )
+
+
+def _names(data: Any) -> tuple[str, ...] | None:
+    """Return the parameters of all groups, ``None`` where these are not lists of strings."""
+    groups = data.get("groups") if isinstance(data, dict) else None
+    if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
+        return None
+    names = [name for group in groups for name in group]
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        return None
+    return tuple(names)

@@ -1,0 +1,219 @@
+"""Reading what was learned, from any storage, and from storages that others wrote to."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from fakes import FakeSampler
+from fakes import mixed_objective
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
+
+from optuna_hdbo import AddGPUCBSampler
+from optuna_hdbo import Groups
+from optuna_hdbo import get_groups
+from optuna_hdbo._attributes import CHUNK_LENGTH
+
+
+FIT: dict[str, Any] = {
+    "n": 30,
+    "cycle": 2,
+    "log_likelihood": -12.5,
+    "kind": "matern52",
+    "groups": [["a", "b"], ["c"]],
+    "lengthscales": [0.5, 0.25, 2.0],
+    "scales": [0.3, 0.9],
+    "noise": 1e-4,
+}
+EXPECTED = Groups((("c",), ("a", "b")), (0.75, 0.25), -12.5, 30)
+
+
+def attributes(record: Any, **fields: Any) -> dict[str, Any]:
+    text = json.dumps({"version": 1, "method": "add-gp-ucb", "params": {}, "record": record})
+    text = json.dumps({**json.loads(text), **fields})
+    pieces = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
+    return {f"hdbo:suggestion:{i}": piece for i, piece in enumerate(pieces)}
+
+
+def add(study: optuna.Study, system_attrs: dict[str, Any], **settings: Any) -> None:
+    names = ("a", "b", "c")
+    study.add_trial(
+        optuna.trial.create_trial(
+            params=dict.fromkeys(names, 0.5),
+            distributions=dict.fromkeys(names, FloatDistribution(0, 1)),
+            system_attrs=system_attrs,
+            **({"value": 0.0} | settings),
+        )
+    )
+
+
+@pytest.fixture
+def study(storage: optuna.storages.BaseStorage) -> optuna.Study:
+    return optuna.create_study(storage=storage, study_name="tuning")
+
+
+def test_the_largest_share_comes_first(study: optuna.Study) -> None:
+    add(study, attributes({"additive": FIT}))
+    found = get_groups(study)
+    assert found.groups == EXPECTED.groups
+    assert found.scales == pytest.approx(EXPECTED.scales)
+    assert (found.log_likelihood, found.n_trials) == (-12.5, 30)
+
+
+def test_the_latest_trial_that_carries_groups_counts(study: optuna.Study) -> None:
+    add(study, attributes({"additive": {**FIT, "n": 10}}))
+    add(study, attributes({"additive": FIT}), state=TrialState.FAIL, value=None)
+    add(study, attributes({"plain:inverse-square": FIT}))
+    add(study, attributes(None, method=None))
+    add(study, {})
+    assert get_groups(study).n_trials == 30
+
+
+def test_a_table_for_people() -> None:
+    assert str(EXPECTED).splitlines() == [
+        "2 groups learned from 30 trials (log likelihood -12.5)",
+        " share  parameters",
+        " 75.0%  c",
+        " 25.0%  a, b",
+    ]
+
+
+@pytest.mark.parametrize("n_trials", [0, 3])
+def test_a_study_without_groups_is_refused(study: optuna.Study, n_trials: int) -> None:
+    study.sampler = FakeSampler(seed=0)
+    study.optimize(mixed_objective, n_trials=n_trials)
+    with pytest.raises(ValueError, match=f"none of the {n_trials} trials of 'tuning'"):
+        get_groups(study)
+
+
+HOSTILE: list[Any] = [
+    None,
+    7,
+    "additive",
+    [],
+    {},
+    {**FIT, "groups": "abc"},
+    {**FIT, "groups": ["ab", "c"]},
+    {**FIT, "groups": {"a": 1}},
+    {**FIT, "groups": []},
+    {**FIT, "groups": [["a", "b"], []]},
+    {**FIT, "groups": [["a", "b"], ["a"]]},
+    {**FIT, "groups": [["a", "b"], [["c"]]]},
+    {**FIT, "groups": [["a", "b"], [None]]},
+    {**FIT, "groups": [["a", "b"], ["not a parameter"]]},
+    {**FIT, "scales": [0.3]},
+    {**FIT, "scales": [0.3, -0.9]},
+    {**FIT, "scales": [0.3, 10**400]},
+    {**FIT, "scales": [0.3, "much"]},
+    {**FIT, "scales": None},
+    {**FIT, "lengthscales": [0.5, 0.25]},
+    {**FIT, "noise": 0},
+    {**FIT, "noise": {}},
+    {**FIT, "kind": ["se"]},
+    {**FIT, "kind": "periodic"},
+    {**FIT, "n": -1},
+    {**FIT, "n": "many"},
+    {**FIT, "log_likelihood": None},
+    {key: value for key, value in FIT.items() if key != "cycle"},
+]
+
+
+@pytest.mark.parametrize("fit", HOSTILE, ids=repr)
+def test_what_is_no_fit_is_passed_over(fit: Any) -> None:
+    study = optuna.create_study()
+    add(study, attributes({"additive": FIT}))
+    add(study, attributes({"additive": fit}))
+    assert get_groups(study).groups == EXPECTED.groups
+
+
+HUGE = json.dumps(FIT)
+TEXTS = [
+    "",
+    "{",
+    "[" * 100_000,
+    "NaN",
+    "[]",
+    '{"version": 2}',
+    '{"version": 1, "params": {}, "record": [], "method": null}',
+    *(
+        '{"version": 1, "params": {}, "method": "add-gp-ucb", "record": {"additive": '
+        + HUGE.replace(old, new)
+        + "}}"
+        for old, new in [
+            ('"n": 30', '"n": 1e999'),
+            ('"cycle": 2', '"cycle": 1e999'),
+            ("-12.5", "-1e999"),
+            ("0.0001", "1e999"),
+            ("-12.5", "NaN"),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda text: text[-120:])
+def test_what_is_no_suggestion_is_passed_over(text: str) -> None:
+    study = optuna.create_study()
+    add(study, attributes({"additive": FIT}))
+    add(study, {"hdbo:suggestion:0": text})
+    add(study, {"hdbo:suggestion:0": 3})
+    assert get_groups(study).groups == EXPECTED.groups
+
+
+def test_groups_of_a_running_trial_count() -> None:
+    study = optuna.create_study()
+    add(study, {})
+    trial = study.ask()
+    for key, value in attributes({"additive": FIT}).items():
+        study._storage.set_trial_system_attr(trial._trial_id, key, value)
+    assert get_groups(study).groups == EXPECTED.groups
+
+
+def test_groups_are_read_and_not_changed() -> None:
+    study = optuna.create_study()
+    add(study, attributes({"additive": FIT}))
+    before = copy.deepcopy(study.trials)
+    get_groups(study)
+    assert study.trials == before
+
+
+def test_a_learned_study_tells_another_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'study.db'}"
+    sampler = AddGPUCBSampler(
+        seed=0, n_startup_trials=8, max_group_size=2, update="all_groups", n_decompositions=4
+    )
+    study = optuna.create_study(study_name="tuning", storage=url, sampler=sampler)
+    study.optimize(
+        lambda trial: sum((trial.suggest_float(name, 0, 1) - 0.3) ** 2 for name in "uvwx"),
+        n_trials=10,
+    )
+    here = get_groups(study)
+    assert sorted(name for group in here.groups for name in group) == list("uvwx")
+    assert max(map(len, here.groups)) <= 2
+    assert sum(here.scales) == pytest.approx(1.0)
+    assert 8 <= here.n_trials < 10
+    script = (
+        "import optuna, optuna_hdbo; "
+        f"study = optuna.load_study(study_name='tuning', storage={url!r}); "
+        "print(optuna_hdbo.get_groups(study))"
+    )
+    there = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == str(here)
+
+
+def test_hand_made_text_is_what_the_sampler_writes() -> None:
+    sampler = AddGPUCBSampler(
+        seed=0, n_startup_trials=4, update="all_groups", maximiser="gradient", n_decompositions=0
+    )
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("a", 0, 1), n_trials=5)
+    texts = [v for k, v in study.trials[-1].system_attrs.items() if k == "hdbo:suggestion:0"]
+    assert set(json.loads(texts[0])["record"]["additive"]) == set(FIT)
