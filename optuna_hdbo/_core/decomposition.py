@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -115,24 +116,61 @@ def search_random(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -
 
 
 def search_swap(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
-    """Hill-climb over ``n`` random exchanges of two columns, or moves of one, between groups."""
-    places = len(scorer.groups)
-    if places < 2:
+    """Hill-climb over exchanges of two columns, and moves of one, between groups.
+
+    Where no single change helps, up to three groups are dealt anew and the climb starts again;
+    the best of all stays. ``n`` likelihoods in all.
+    """
+    if len(scorer.groups) < 2:
         return
+    best, best_value = list(scorer.groups), scorer.value
+    changes = _single_changes(scorer.groups, size, rng)
     for _ in range(n):
-        a, b = rng.choice(places, 2, replace=False)
-        here, there = list(scorer.groups[a]), list(scorer.groups[b])
-        if not here:
-            continue
-        i = int(rng.integers(len(here)))
-        if len(there) < size and (not there or rng.random() < 0.5):
-            there.append(here.pop(i))
-        else:
-            j = int(rng.integers(len(there)))
-            here[i], there[j] = there[j], here[i]
-        value, accept = scorer.try_change({int(a): here, int(b): there})
-        if value > scorer.value + 1e-9:
+        change = next(changes, None)
+        stuck = change is None
+        if change is None:
+            if scorer.value > best_value:
+                best, best_value = list(scorer.groups), scorer.value
+            elif scorer.value < best_value:
+                scorer.restart(best)
+            change = _deal(scorer.groups, rng)
+        value, accept = scorer.try_change(change)
+        if stuck or value > scorer.value + 1e-9:
             accept()
+            changes = _single_changes(scorer.groups, size, rng)
+    if scorer.value < best_value:
+        scorer.restart(best)
+
+
+def _single_changes(
+    groups: Groups, size: int, rng: np.random.Generator
+) -> Iterator[dict[int, list[int]]]:
+    """Yield all exchanges of two columns and all moves of one, in random order."""
+    place_of = {c: place for place, group in enumerate(groups) for c in group}
+    columns, places = list(place_of), range(len(groups))
+    pairs = [(c, d, None) for i, c in enumerate(columns) for d in columns[:i]]
+    moves = [(c, None, place) for c in columns for place in places if len(groups[place]) < size]
+    options: list[tuple[int, int | None, int | None]] = [*pairs, *moves]
+    for i in rng.permutation(len(options)).tolist():
+        column, other, place = options[i]
+        home = place_of[column]
+        target = place_of[other] if other is not None else place
+        assert target is not None
+        if target == home or (other is None and len(groups[home]) == 1 and not groups[target]):
+            continue  # nothing would change
+        here = [c for c in groups[home] if c != column]
+        there = [c for c in groups[target] if c != other]
+        yield {
+            home: here if other is None else [*here, other],
+            target: [*there, column],
+        }
+
+
+def _deal(groups: Groups, rng: np.random.Generator) -> dict[int, list[int]]:
+    """Return up to three groups with their columns dealt at random, as many to each as before."""
+    places = rng.choice(len(groups), min(3, len(groups)), replace=False).tolist()
+    columns = rng.permutation([c for place in places for c in groups[place]]).tolist()
+    return {place: [columns.pop() for _ in groups[place]] for place in places}
 
 
 def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
@@ -165,7 +203,8 @@ def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) ->
             )
         sizes = np.array([len(scorer.groups[place]) + 1.0 for _, _, place in options])
         logits = np.array([value for value, _, _ in options]) + np.log(sizes)
-        weights = np.exp(logits - logits.max())
+        # Nothing can be factorised: any is as good.
+        weights = np.exp(logits - logits.max()) if logits.max() > -np.inf else sizes
         chosen = options[int(rng.choice(len(options), p=weights / weights.sum()))]
         if chosen[1] is not None:
             chosen[1]()
@@ -190,34 +229,40 @@ def search(
     n: int,
     rng: np.random.Generator,
 ) -> tuple[Kernel, bool]:
-    """Return the kernel with a likelier grouping, if one was found, and whether it was.
+    """Return a kernel with a likelier grouping, if one was found, and whether it was.
 
     Parameters
     ----------
     kind : {"random", "swap", "gibbs"}
     kernel : Kernel
-        Its groups are where the search starts; hyperparameters stay as they are.
+        Its groups are where the search starts. Groupings are compared at one lengthscale and one
+        scale for all, its median and mean. What was fitted to the present grouping would take its
+        side: a column among the wrong ones is made smooth, and then fits nowhere.
     size : int
         Largest number of columns in a group.
     n : int
         Groupings to score.
+
+    Returns
+    -------
+    kernel : Kernel
+        With those common hyperparameters, to be fitted again; as given if nothing was found.
+    found : bool
     """
+    level = replace(
+        kernel,
+        lengthscales=np.full(
+            len(kernel.lengthscales), np.median(kernel.lengthscales[kernel.columns])
+        ),
+    )
     n_places = -(-len(kernel.columns) // size)
     groups = [g.tolist() for g in kernel.groups]
     groups += [[] for _ in range(n_places - len(groups))]
-    missing = len(groups) - len(kernel.scales)
-    scales = np.concatenate([kernel.scales, np.full(missing, kernel.scales.mean())])
-    scorer = Scorer(kernel, X, y, groups, scales)
+    scale = float(kernel.scales.mean())
+    scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
     before = scorer.value
     SEARCHES[kind](scorer, size, n, rng)
     if not scorer.value > before + 1e-9:
         return kernel, False
-    filled = sorted((sorted(g), s) for g, s in zip(scorer.groups, scorer.scales, strict=True) if g)
-    return (
-        replace(
-            kernel,
-            groups=join([g for g, _ in filled]),
-            scales=np.array([s for _, s in filled]),
-        ),
-        True,
-    )
+    filled = join([g for g in scorer.groups if g])
+    return replace(level, groups=filled, scales=np.full(len(filled), scale)), True

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Literal
 
+import numpy as np
+
 
 Beta = float | Callable[[int], float] | Literal["practical", "theory"]
 
@@ -15,11 +17,10 @@ DELTA = 0.1
 
 def check_beta(beta: Beta) -> None:
     """Raise ``ValueError`` unless ``beta`` is one that :func:`root_beta` takes."""
-    if callable(beta) or beta in ("practical", "theory"):
+    if callable(beta) or (isinstance(beta, str) and beta in ("practical", "theory")):
         return
-    if isinstance(beta, bool | str) or not (
-        isinstance(beta, float | int) and 0.0 <= beta < math.inf
-    ):
+    number = isinstance(beta, float | int | np.floating | np.integer)
+    if isinstance(beta, bool | str) or not number or not 0 <= beta < math.inf:
         raise ValueError(
             "beta must be a finite non-negative number, a callable of the number of observations, "
             f'"practical" or "theory", but got {beta!r}.'

@@ -6,6 +6,7 @@ any process can go on from there; factors are caches that are rebuilt from it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,15 +72,18 @@ class Fitted:
                 np.array([index[name] for name in group], np.int64) for group in data["groups"]
             )
             columns = np.concatenate(groups)
+            given = np.array(data["lengthscales"], dtype=np.float64)
             lengthscales = np.ones(len(domain))
-            lengthscales[columns] = np.array(data["lengthscales"], dtype=np.float64)
+            lengthscales[columns] = given
             scales = np.array(data["scales"], dtype=np.float64)
             numbers = np.concatenate([lengthscales, scales, [float(data["noise"])]])
             valid = (
                 data["kind"] in KINDS
                 and len(set(columns.tolist())) == len(columns)
                 and all(len(group) for group in groups)
+                and given.shape == columns.shape
                 and len(scales) == len(groups)
+                and math.isfinite(float(data["log_likelihood"]))
                 and bool(np.all((numbers > 1e-12) & (numbers < 1e12)))
                 and int(data["n"]) >= 0
                 and int(data["cycle"]) >= 0
@@ -96,7 +100,7 @@ class Fitted:
             )
             likelihood = float(data["log_likelihood"])
             return cls(kernel, int(data["n"]), int(data["cycle"]), likelihood)
-        except (KeyError, TypeError, ValueError, IndexError):
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             return None
 
 

@@ -247,12 +247,14 @@ class AddGPUCB:
             n = len(domain) if self.n_decompositions is None else self.n_decompositions
             # The first search has no predecessor's groups to go on from.
             n *= 4 if warm is None and self.decomposition_search != "random" else 1
-            kernel, better = groupings.search(
+            other, found = groupings.search(
                 self.decomposition_search, kernel, seen.X, seen.y, size, n, rng
             )
-            if better:
-                found = Fitted(kernel, 0, 0, likelihood)
-                kernel, likelihood = self._fit(domain, seen, kernel.groups, found, cap)
+            if found:
+                start = Fitted(other, 0, 0, likelihood)
+                other, value = self._fit(domain, seen, other.groups, start, cap)
+                if value > likelihood:  # each at its own hyperparameters
+                    kernel, likelihood = other, value
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
 
@@ -302,8 +304,13 @@ class AddGPUCB:
         """Return the largest bandwidth, and how many points in a row were well known before."""
         for record in reversed(seen.records):
             value = record.data.get("cap")
-            if isinstance(value, list) and len(value) == 2 and 0.0 < value[0] <= 2.5:
-                return float(value[0]), int(value[1])
+            if (
+                isinstance(value, list)
+                and [type(number) for number in value] == [float, int]
+                and 0.0 < value[0] <= 2.5
+                and 0 <= value[1] < 5
+            ):
+                return value[0], value[1]
         return PUBLISHED_BOUNDS.lengthscale[1], 0
 
     def _off_known(

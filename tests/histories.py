@@ -1,0 +1,156 @@
+"""Domains, and studies without Optuna: what tests of methods and of their core start from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp import Factor
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.gp import join
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import State
+from optuna_hdbo.methods.base import Suggestion
+
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+"""Whether compiled functions run as plain Python, a hundred times slower."""
+
+
+def affordable(compiled: int, interpreted: int) -> int:
+    return interpreted if INTERPRETED else compiled
+
+
+def steps(n: int) -> np.ndarray:
+    """Return the grid of an integer parameter with n values."""
+    return (np.arange(n) + 0.5) / n
+
+
+def make_domain(*columns: int | str | None) -> Domain:
+    """Return a domain: None is continuous, 5 an integer with 5 values, "3" three choices."""
+    grids: list[np.ndarray | None] = []
+    for column in columns:
+        if column is None:
+            grids.append(None)
+        elif isinstance(column, str):
+            grids.append(np.arange(int(column), dtype=np.float64))
+        else:
+            grids.append(steps(column))
+    categorical = np.array([isinstance(column, str) for column in columns], dtype=np.bool_)
+    return Domain(tuple(f"x{i}" for i in range(len(columns))), tuple(grids), categorical)
+
+
+DOMAINS: dict[str, Domain] = {
+    "continuous": make_domain(*[None] * 5),
+    "mixed": make_domain(None, 7, "3", None, 100, "2", None),
+    "discrete": make_domain(4, "5", 60, "2", 9, "40"),
+    "single": make_domain(None),
+}
+
+
+def is_admissible(domain: Domain, x: np.ndarray) -> bool:
+    if x.shape != (len(domain),) or x.dtype != np.float64:
+        return False
+    return all(
+        (0.0 <= value <= 1.0) if grid is None else bool(np.any(grid == value))
+        for value, grid in zip(x.tolist(), domain.grids, strict=True)
+    )
+
+
+def bowl(x: np.ndarray) -> float:
+    """Return a smooth value with interactions; the best point is inside the cube."""
+    z = x - 0.4
+    return float(-(z**2).sum() + 0.5 * (z[:-1] * z[1:]).sum())
+
+
+class Ledger:
+    """A study without Optuna: what a method gets to see, and what it left behind."""
+
+    def __init__(self, domain: Domain, f: Callable[[np.ndarray], float] = bowl) -> None:
+        self.domain = domain
+        self.f = f
+        self.X: list[np.ndarray] = []
+        self.values: list[float] = []
+        self.records: list[Record] = []
+
+    @classmethod
+    def started(
+        cls,
+        domain: Domain,
+        n: int = 6,
+        f: Callable[[np.ndarray], float] = bowl,
+        seed: int = 0,
+    ) -> Ledger:
+        ledger = cls(domain, f)
+        for x in domain.sample(np.random.default_rng(seed), n):
+            ledger.observe(x)
+        return ledger
+
+    def observe(self, x: np.ndarray) -> None:
+        self.X.append(x)
+        self.values.append(self.f(x))
+
+    def keep(self, suggestion: Suggestion, state: State = "complete") -> None:
+        """Keep what a suggestion recorded as a storage would."""
+        if suggestion.record is not None:
+            data = json.loads(json.dumps(suggestion.record, allow_nan=False))
+            self.records.append(Record(len(self.X), state, data))
+
+    def seen(self, pending: Sequence[np.ndarray] = (), step: int | None = None) -> Observations:
+        return Observations.from_arrays(
+            np.array(self.X),
+            np.array(self.values),
+            pending=np.array(pending).reshape(-1, len(self.domain)),
+            records=tuple(self.records),
+            step=step,
+        )
+
+    def run(self, method: Method, n: int, seed: int = 0) -> list[Suggestion]:
+        suggestions = []
+        for _ in range(n):
+            suggestion = method.suggest(self.domain, self.seen(), Streams(seed))
+            suggestions.append(suggestion)
+            self.keep(suggestion)
+            self.observe(suggestion.x)
+        return suggestions
+
+
+def make_kernel(
+    domain: Domain,
+    groups: Sequence[Sequence[int]] | None = None,
+    kind: str = "matern52",
+    seed: int = 0,
+    noise: float = 1e-3,
+) -> Kernel:
+    """Return a kernel with lengthscales and scales all different."""
+    rng = np.random.default_rng(seed)
+    groups = [list(range(len(domain)))] if groups is None else groups
+    return Kernel(
+        kind,
+        join(groups),
+        rng.uniform(0.3, 1.5, len(domain)),
+        rng.uniform(0.5, 1.5, len(groups)) / len(groups),
+        noise,
+        domain.categorical,
+    )
+
+
+def make_posterior(
+    domain: Domain, kernel: Kernel, n: int = 20, seed: int = 0
+) -> tuple[Posterior, np.ndarray, np.ndarray]:
+    """Return a posterior of a draw from the prior, and its observations."""
+    rng = np.random.default_rng(seed)
+    X = domain.sample(rng, n)
+    K = kernel.gram(X) + 1e-6 * np.eye(n)
+    y = np.linalg.cholesky(K) @ rng.standard_normal(n)
+    y = (y - y.mean()) / y.std()
+    return Posterior(Factor(kernel, X), y), X, y
