@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -16,6 +18,9 @@ from optuna_hdbo._core.domain import IntArray
 
 MAX_ENUMERATED = 32
 """Values of one discrete column that a coordinate search tries at once."""
+
+MAX_CONFIGURATIONS = 20_000
+"""Up to so many configurations, the last unknown one is found for certain."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +57,16 @@ class Maximiser:
     free : BoolArray, shape (D,), or None
         Columns that may move; ``None`` for all.
     effort : Effort
+    away : float
+        Smallest root mean square distance over the free columns from ``best[0]``, where points
+        that far are found.
     """
 
     domain: Domain
     best: FloatArray
     free: BoolArray | None = None
     effort: Effort = field(default_factory=Effort)
+    away: float = 0.0
 
     def __call__(
         self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
@@ -67,7 +76,11 @@ class Maximiser:
         A known point is returned only where nothing else was found: when the domain, or what of
         it is free, is exhausted.
         """
-        pool = np.concatenate([self.candidates(rng), self.best[:1]])
+        pool = self.candidates(rng)
+        far = self._is_away(pool)
+        pool = pool[far] if far.any() else pool
+        if not self.away:
+            pool = np.concatenate([pool, self.best[:1]])
         values = acquisition(pool)
         starts = pool[self._choose(values, rng)]
         free = self._free & ~self.domain.discrete
@@ -83,12 +96,14 @@ class Maximiser:
             heights = np.append(heights, height)
         pool = np.concatenate([climbed, pool])
         values = np.concatenate([heights, values])
+        values = np.where(self._is_away(pool) | ~far.any(), values, -np.inf)
         taken = {row.tobytes() for row in known}
         order = np.argsort(-values, kind="stable")
         for i in order:
             if pool[i].tobytes() not in taken:
                 return pool[i].copy(), float(values[i])
-        return self._unknown(pool[order[0]], taken, rng), float(values[order[0]])
+        x = unknown_near(self.domain, pool[order[0]], known, rng, self._free)
+        return x, float(acquisition(x[None])[0])
 
     @property
     def _free(self) -> BoolArray:
@@ -112,11 +127,18 @@ class Maximiser:
         pool[:, ~self._free] = self.best[0, ~self._free]
         return pool
 
+    def _is_away(self, X: FloatArray) -> BoolArray:
+        """Mark the points (m, D) that are far enough from the best one."""
+        free = self._free
+        gap = np.abs(X[:, free] - self.best[0, free])
+        gap = np.where(self.domain.categorical[free], gap > 0.0, gap)
+        return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= self.away, np.bool_)
+
     def _choose(self, values: FloatArray, rng: np.random.Generator) -> list[int]:
-        """Return the incumbent, the two best candidates, and others by their value."""
+        """Return the last point, the two best ones, and others by their value."""
         order = np.argsort(-values, kind="stable")
         chosen = list(dict.fromkeys([*order[:2].tolist(), len(values) - 1]))
-        wanted = self.effort.n_starts - len(chosen)
+        wanted = min(self.effort.n_starts, len(values)) - len(chosen)
         if wanted > 0:
             spread = max(float(values.std()), 1e-9)
             weights = np.exp((values - values.max()) / spread)
@@ -133,7 +155,7 @@ class Maximiser:
         columns = np.flatnonzero(self._free & self.domain.discrete)
         for _ in range(3):
             before = value
-            moves = self._moves(x, columns)
+            moves = single_moves(self.domain, x, columns)
             # All single changes at once: the best of each column, the most promising first.
             gains = acquisition(moves)
             for i in np.argsort(-gains, kind="stable")[: len(columns)]:
@@ -151,34 +173,55 @@ class Maximiser:
                 break
         return x, value
 
-    def _moves(self, x: FloatArray, columns: IntArray) -> FloatArray:
-        """Return the points that differ from x in one discrete column, shape (m, D)."""
-        rows = []
-        for c in columns:
-            grid = self.domain.grids[c]
-            assert grid is not None
-            if len(grid) > MAX_ENUMERATED:
-                if self.domain.categorical[c]:
-                    grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
-                else:  # neighbours, and a coarse sweep
-                    here = int(np.searchsorted(grid, x[c]))
-                    near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
-                    sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
-                    grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
-            others = grid[grid != x[c]]
-            changed = np.repeat(x[None], len(others), axis=0)
-            changed[:, c] = others
-            rows.append(changed)
-        return np.concatenate(rows)
 
-    def _unknown(self, x: FloatArray, taken: set[bytes], rng: np.random.Generator) -> FloatArray:
-        """Return a point outside ``taken`` close to x, or x if there is none to be found."""
-        columns = np.flatnonzero(self._free & self.domain.discrete)
-        if len(columns):
-            for row in self._moves(x, columns):
-                if row.tobytes() not in taken:
-                    return np.array(row)
-        for row in self.domain.sample(rng, 256):
+def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray:
+    """Return the points that differ from x in one discrete column, shape (m, D)."""
+    rows = []
+    for c in columns:
+        grid = domain.grids[c]
+        assert grid is not None
+        if len(grid) > MAX_ENUMERATED:
+            if domain.categorical[c]:
+                grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
+            else:  # neighbours, and a coarse sweep
+                here = int(np.searchsorted(grid, x[c]))
+                near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
+                sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
+                grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
+        others = grid[grid != x[c]]
+        changed = np.repeat(x[None], len(others), axis=0)
+        changed[:, c] = others
+        rows.append(changed)
+    return np.concatenate(rows)
+
+
+def unknown_near(
+    domain: Domain,
+    x: FloatArray,
+    known: FloatArray,
+    rng: np.random.Generator,
+    free: BoolArray,
+) -> FloatArray:
+    """Return a point that is not among ``known (n, D)``, close to x; x if there is none.
+
+    Only columns that are ``free (D,)`` change: one discrete one if that will do, then any.
+    """
+    taken = {row.tobytes() for row in known}
+    rows = x[None]
+    columns = np.flatnonzero(free & domain.discrete)
+    if len(columns):
+        moves = single_moves(domain, x, columns)
+        rows = np.concatenate([rows, moves[rng.permutation(len(moves))]])
+    drawn = domain.sample(rng, 256)
+    drawn[:, ~free] = x[~free]
+    for row in (*rows, *drawn):
+        if row.tobytes() not in taken:
+            return np.array(row)
+    sizes = [len(grid) for grid, f in zip(domain.grids, free, strict=True) if f and grid is not None]
+    if not (free & ~domain.discrete).any() and math.prod(sizes) <= MAX_CONFIGURATIONS:
+        for values in itertools.product(*[domain.grids[c] for c in columns]):
+            row = x.copy()
+            row[columns] = values
             if row.tobytes() not in taken:
-                return np.array(row)
-        return np.array(x)
+                return row
+    return np.array(x)

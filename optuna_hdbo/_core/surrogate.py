@@ -16,6 +16,7 @@ import numpy as np
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Kernel
@@ -147,12 +148,25 @@ class FactorCache:
 
 
 def latest(
-    records: Sequence[Record], key: str, domain: Domain
+    records: Sequence[Record],
+    key: str,
+    domain: Domain,
+    groups: Sequence[IntArray] | None = None,
 ) -> tuple[Fitted, Mapping[str, Any]] | tuple[None, None]:
-    """Return the newest valid fit under ``key`` among records, and its JSON object."""
+    """Return the newest valid fit under ``key`` among records, and its JSON object.
+
+    A fit counts if it has exactly these ``groups`` or, where they are ``None``, all columns of the
+    domain: one that was made while a parameter was fixed is none for all of them.
+    """
     for record in reversed(records):
         data = record.data.get(key)
-        if data is not None and (fitted := Fitted.from_json(data, domain)) is not None:
+        if data is None or (fitted := Fitted.from_json(data, domain)) is None:
+            continue
+        if groups is None:
+            fits = len(fitted.kernel.columns) == len(domain)
+        else:
+            fits = [g.tolist() for g in fitted.kernel.groups] == [g.tolist() for g in groups]
+        if fits:
             return fitted, data
     return None, None
 

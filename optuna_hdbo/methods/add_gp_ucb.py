@@ -63,6 +63,11 @@ STALL = 0.02
 PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
 """Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
+EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
+
+AWAY = 0.2
+"""How far exploring queries keep from the best point: what lies nearer, the others refine."""
+
 FIRST_BANDWIDTH = 5e-6
 """1e-5 on [-1, 1]: every point is as unknown as any other."""
 
@@ -86,7 +91,7 @@ class AddGPUCB:
         kernel: KernelName = "matern52",
         shared_hyperparameters: bool = False,
         n_cyc: int | None = None,
-        beta: Beta = 16.0,
+        beta: Beta = 4.0,
         update: Update = "alternate",
         maximiser: Literal["gradient", "direct"] = "gradient",
         n_small_bandwidth: int = 0,
@@ -141,7 +146,7 @@ class AddGPUCB:
         rng = streams.generator(self.name, seen.step)
         fitted, source = latest(seen.records, KEY, domain)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
-        if self.update == "alternate" and (not stalled or seen.step % 3 == 2):
+        if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
             x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
@@ -180,23 +185,22 @@ class AddGPUCB:
         """
         known = np.concatenate([seen.X, seen.pending])
         best = good_points(seen.X, seen.y)
-        if seen.step % 3 == 1:
+        if seen.step % 4 == 1:
             acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
             return Maximiser(domain, best)(acquisition, rng, known)[0]
-        groups = posterior.kernel.groups
-        size = max(len(group) for group in groups)
-        t = len(seen.y)
-        width = root_beta(self.beta, t, size, len(domain), len(groups))
+        kernel = posterior.kernel
+        groups = kernel.groups
+        # A group that varies more is worth more visits; a component's range is its scale's root.
+        weights = np.sqrt(kernel.scales)
+        order = rng.choice(len(groups), len(groups), replace=False, p=weights / weights.sum())
+        # Every other time two groups move together: a column may sit in the wrong one of them.
+        n_moved = 2 if len(groups) > 2 and rng.random() < 0.5 else 1
+        moved = np.concatenate([groups[j] for j in order[:n_moved]])
+        free = np.zeros(len(domain), np.bool_)
+        free[moved] = True
+        width = root_beta(self.beta, len(seen.y), len(moved), len(domain), len(groups))
         acquisition = Acquisition.ucb(posterior, width)
-        effort = Effort(n_uniform=80, n_perturbed=40, n_starts=3, n_steps=40)
-        found = []
-        for group in groups:
-            free = np.zeros(len(domain), np.bool_)
-            free[group] = True
-            found.append(Maximiser(domain, best, free, effort)(acquisition, rng, known))
-        # In proportion to what each promises: the widest group alone would take every turn.
-        gains = np.maximum(np.array([value for _, value in found]) - float(seen.y.max()), 1e-9)
-        return found[int(rng.choice(len(found), p=gains / gains.sum()))][0]
+        return Maximiser(domain, best, free, EXPLORING, AWAY)(acquisition, rng, known)[0]
 
     def _per_group(
         self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
