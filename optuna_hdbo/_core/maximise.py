@@ -217,10 +217,11 @@ def unknown_near(
     for row in (*rows, *drawn):
         if row.tobytes() not in taken:
             return np.array(row)
-    sizes = [len(grid) for grid, f in zip(domain.grids, free, strict=True) if f and grid is not None]
-    if not (free & ~domain.discrete).any() and math.prod(sizes) <= MAX_CONFIGURATIONS:
-        for values in itertools.product(*[domain.grids[c] for c in columns]):
-            row = x.copy()
+    grids = [grid for c in columns if (grid := domain.grids[c]) is not None]
+    n_configurations = math.prod(len(grid) for grid in grids)
+    if not (free & ~domain.discrete).any() and n_configurations <= MAX_CONFIGURATIONS:
+        row = x.copy()
+        for values in itertools.product(*grids):
             row[columns] = values
             if row.tobytes() not in taken:
                 return row

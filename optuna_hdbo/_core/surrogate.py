@@ -115,6 +115,7 @@ class FactorCache:
     def __init__(self) -> None:
         self._source: Mapping[str, Any] | None = None
         self._factor: Factor | None = None
+        self._at_once = 0
 
     def posterior(
         self,
@@ -137,13 +138,13 @@ class FactorCache:
             differs = np.flatnonzero((factor.X[:common] != X[:common]).any(axis=1))
             kept = int(differs[0]) if len(differs) else common
         at_once = min(fitted.n, len(X))
-        if factor is None or kept < at_once or kept == 0:
+        if factor is None or kept < at_once or kept == 0 or at_once != self._at_once:
             factor = Factor(fitted.kernel, X[:at_once])
             kept = at_once
         factor.truncate(kept)
         factor.append(X[kept:])
         factor.append(P)
-        self._source, self._factor = source, factor
+        self._source, self._factor, self._at_once = source, factor, at_once
         return Posterior(factor, y)
 
 

@@ -29,6 +29,7 @@ from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.gp import join
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
+from optuna_hdbo._core.maximise import unknown_near
 from optuna_hdbo._core.plain import FIT_STEPS
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
@@ -121,7 +122,7 @@ class AddGPUCB:
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
         self._cache = FactorCache()
-        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"),), n_cyc)
+        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"), ("dimension-scaled", "log-ei")), n_cyc)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -144,12 +145,14 @@ class AddGPUCB:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
-        fitted, source = latest(seen.records, KEY, domain)
+        groups = None if self.decomposition is None else self._known_groups(domain)
+        fitted, source = latest(seen.records, KEY, domain, groups)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
-        if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
+        if self.update == "alternate" and (not stalled or seen.step % 3 == 2):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
             x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
+            x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, record, self._report(seen, posterior, x, fitted))
         record = {}
         cap, small = self._bandwidth_cap(seen)
@@ -171,7 +174,7 @@ class AddGPUCB:
             small = small + 1 if std < 0.002 else 0
             cap, small = (0.9 * cap, 0) if small >= 5 else (cap, small)
             record["cap"] = [float(cap), small]
-            x = self._off_known(domain, seen, kernel, x, rng)
+        x = self._settled(domain, seen, kernel, x, groups, rng)
         return Suggestion(x, record, self._report(seen, posterior, x, fitted))
 
     def _alternate(
@@ -185,7 +188,7 @@ class AddGPUCB:
         """
         known = np.concatenate([seen.X, seen.pending])
         best = good_points(seen.X, seen.y)
-        if seen.step % 4 == 1:
+        if seen.step % 3 == 1:
             acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
             return Maximiser(domain, best)(acquisition, rng, known)[0]
         kernel = posterior.kernel
@@ -317,21 +320,31 @@ class AddGPUCB:
                 return value[0], value[1]
         return PUBLISHED_BOUNDS.lengthscale[1], 0
 
-    def _off_known(
+    def _settled(
         self,
         domain: Domain,
         seen: Observations,
         kernel: Kernel,
         x: FloatArray,
+        groups: Sequence[IntArray] | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Move a proposal that falls on an old point by a tenth of the bandwidth."""
+        """Return a proposal with ungrouped columns where they belong, off the known points.
+
+        One that falls on an old point is moved by a tenth of the bandwidth (the authors' code),
+        or to another value of a discrete column.
+        """
+        free = np.ones(len(domain), np.bool_)
+        if groups is not None:
+            free[:] = False
+            free[np.concatenate(groups)] = True
+            x = np.where(free, x, domain.from_unit(np.full((1, len(domain)), 0.5))[0])
         known = np.concatenate([seen.X, seen.pending])
         if (np.abs(known - x).max(axis=1) > 1e-12).all():
             return x
         step = 0.1 * kernel.lengthscales * rng.standard_normal(len(x))
-        moved: FloatArray = domain.snap((x + np.where(domain.discrete, 0.0, step))[None])[0]
-        return moved
+        x = domain.snap((x + np.where(free & ~domain.discrete, step, 0.0))[None])[0]
+        return unknown_near(domain, x, known, rng, free)
 
     def _report(
         self, seen: Observations, posterior: Posterior, x: FloatArray, fitted: Fitted | None

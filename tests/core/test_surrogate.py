@@ -200,20 +200,31 @@ def test_any_json_is_survived(value: Any, field: str) -> None:
 
 
 def test_the_latest_valid_record_counts() -> None:
-    first, second = {**good(), "n": 5}, {**good(), "n": 9}
+    domain = make_domain("3", None, None)
+    names = {"groups": [["x0", "x2"], ["x1"]]}
+    first, second = {**good(), **names, "n": 5}, {**good(), **names, "n": 9}
     records = [
         Record(0, "complete", {"k": first}),
         Record(1, "failed", {"k": second}),
-        Record(2, "complete", {"other": good()}),
-        Record(3, "complete", {"k": {**good(), "noise": -1}}),
+        Record(2, "complete", {"other": second}),
+        Record(3, "complete", {"k": {**first, "noise": -1}}),
         Record(4, "running", {"k": None}),
     ]
-    fitted, data = latest(records, "k", DOMAIN)
+    fitted, data = latest(records, "k", domain)
     assert fitted is not None
     assert fitted.n == 9
     assert data is second
-    assert latest(records[3:], "k", DOMAIN) == (None, None)
-    assert latest([], "k", DOMAIN) == (None, None)
+    assert latest(records[2:], "k", domain) == (None, None)
+    assert latest([], "k", domain) == (None, None)
+
+
+def test_a_fit_of_other_columns_or_groups_does_not_count() -> None:
+    """It was made while a parameter was fixed, or with another decomposition."""
+    records = [Record(0, "complete", {"k": good()})]
+    assert latest(records, "k", DOMAIN) == (None, None)
+    assert latest(records, "k", DOMAIN, join([[0, 2], [3]]))[0] is not None
+    assert latest(records, "k", DOMAIN, join([[0, 2, 3]])) == (None, None)
+    assert latest(records, "k", DOMAIN, join([[0, 1, 2], [3]])) == (None, None)
 
 
 # when to fit -------------------------------------------------------------------------------------
