@@ -1,0 +1,68 @@
+"""Every example runs, as short as it can."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import optuna
+import pytest
+
+from optuna_hdbo import AddGPUCBSampler
+
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_example_is_run_here() -> None:
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"quickstart"}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_quickstart_resumes_what_it_started(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quickstart = load("quickstart")
+    quickstart.main(n_trials=2)
+    first = capsys.readouterr().out
+    assert "Study 'add-gp-ucb': 0 trials so far, 2 more." in first
+    assert "RandomSampler" in first
+    assert "optuna-dashboard sqlite:///quickstart.db" in first
+    quickstart.main(n_trials=1)
+    assert "Study 'random': 2 trials so far, 1 more." in capsys.readouterr().out
+    url = f"sqlite:///{here / 'quickstart.db'}"
+    for name in ("add-gp-ucb", "random"):
+        study = optuna.load_study(study_name=name, storage=url)
+        assert len(study.trials) == 3
+        assert len(study.trials[0].params) >= 12
+
+
+def test_quickstart_prints_the_groups_that_were_learned(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quickstart = load("quickstart")
+    # Groups are learned from the first trial after startup on, instead of when progress stops.
+    eager = functools.partial(
+        AddGPUCBSampler, n_startup_trials=4, update="all_groups", n_decompositions=2
+    )
+    monkeypatch.setattr(quickstart, "AddGPUCBSampler", eager)
+    quickstart.main(n_trials=5)
+    out = capsys.readouterr().out
+    assert "groups learned from 4 trials" in out
+    assert "learning_rate" in out.split(" share  parameters")[1]
