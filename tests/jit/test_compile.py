@@ -1,0 +1,112 @@
+"""What is compiled: cached by the content of all sources, and without a cache if need be."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import optuna_hdbo._jit
+from optuna_hdbo._jit import compile as jit
+
+
+CALLEE = """
+from optuna_hdbo._jit.compile import compiled
+
+@compiled
+def callee(x):
+    return x + 1.0
+"""
+CALLER = """
+import math
+from optuna_hdbo._jit.callee import callee
+from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.compile import compiled_in_order
+
+@compiled
+def caller(x):
+    return math.nan if math.isnan(x) else callee(x)
+
+@compiled_in_order
+def cancels(x):
+    return (x + 1e30) - 1e30
+"""
+SCRIPT = """
+from optuna_hdbo._jit.caller import caller, cancels
+value, nan, zero = caller(1.0), caller(float("nan")), cancels(1.0)
+print(value, nan, zero, sum(caller.stats.cache_hits.values()), caller.stats.cache_path)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the compiled sources, with two small ones added."""
+    folder = tmp_path / "optuna_hdbo" / "_jit"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").touch()
+    for path in Path(jit.__file__).parent.glob("*.py"):
+        shutil.copy(path, folder)
+    (folder / "callee.py").write_text(CALLEE)
+    (folder / "caller.py").write_text(CALLER)
+    return folder
+
+
+def run(package: Path, **env: str) -> list[str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COV_"))}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT],
+        env={**inherited, "PYTHONPATH": str(package.parents[1]), **env},
+        cwd=package.parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_an_upgraded_callee_is_not_served_stale(package: Path) -> None:
+    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
+    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "0"]
+    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"], "unchanged: from the cache"
+    (package / "callee.py").write_text(CALLEE.replace("1.0", "2.0"))
+    assert run(package, **env)[:4] == ["3.0", "nan", "0.0", "0"]
+
+
+def test_without_a_folder_for_the_cache(package: Path) -> None:
+    """As in a read-only tree with no home; files where folders should be stop even root."""
+    (package / "__pycache__").touch()
+    nowhere = str(package / "caller.py")
+    done = run(
+        package, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, IPYTHONDIR=nowhere
+    )
+    assert done == ["2.0", "nan", "0.0", "0", "None"]
+
+
+def compiled_functions() -> Iterator[Any]:
+    for info in pkgutil.iter_modules(optuna_hdbo._jit.__path__):
+        module = importlib.import_module(f"optuna_hdbo._jit.{info.name}")
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "py_func"):
+                yield pytest.param(value, id=f"{info.name}.{name}")
+
+
+@pytest.mark.parametrize("function", list(compiled_functions()) or [None])
+def test_options(function: Any) -> None:
+    """Threads run beside each other, NaN and inf keep their meaning, all sources are the key."""
+    if function is None:
+        pytest.skip("NUMBA_DISABLE_JIT is set")
+    options = function.targetoptions
+    assert options["nogil"]
+    assert options["error_model"] == "numpy"
+    assert not options.get("parallel", False)
+    assert not options["fastmath"] or options["fastmath"] == {"reassoc", "contract"}
+    assert function.py_func.__qualname__.endswith(jit._DIGEST)
