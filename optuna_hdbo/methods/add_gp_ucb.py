@@ -122,7 +122,9 @@ class AddGPUCB:
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
         self._cache = FactorCache()
-        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"), ("dimension-scaled", "log-ei")), n_cyc)
+        self._plain = PlainQueries(
+            kernel, True, (("inverse-square", "log-ei"), ("dimension-scaled", "log-ei")), n_cyc
+        )
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -215,7 +217,7 @@ class AddGPUCB:
         chosen = list(range(len(groups)))
         if self.update == "one_group":
             x = seen.X[-1].copy()
-            chosen = [t % len(groups)]
+            chosen = [t % len(groups)]  # see _turn
         budget = min(5000, 100 * len(domain))
         budget = math.ceil((0.9 if len(groups) > 1 else 1.0) * budget / len(groups))
         for j in chosen:
@@ -320,6 +322,11 @@ class AddGPUCB:
                 return value[0], value[1]
         return PUBLISHED_BOUNDS.lengthscale[1], 0
 
+    @staticmethod
+    def _turn(seen: Observations, kernel: Kernel) -> IntArray:
+        """Return the columns of the group whose turn it is (Algorithm 5)."""
+        return kernel.groups[len(seen.y) % len(kernel.groups)]
+
     def _settled(
         self,
         domain: Domain,
@@ -342,8 +349,11 @@ class AddGPUCB:
         known = np.concatenate([seen.X, seen.pending])
         if (np.abs(known - x).max(axis=1) > 1e-12).all():
             return x
+        moved = free & ~domain.discrete
+        if self.update == "one_group":
+            moved[np.delete(np.arange(len(x)), self._turn(seen, kernel))] = False
         step = 0.1 * kernel.lengthscales * rng.standard_normal(len(x))
-        x = domain.snap((x + np.where(free & ~domain.discrete, step, 0.0))[None])[0]
+        x = domain.snap((x + np.where(moved, step, 0.0))[None])[0]
         return unknown_near(domain, x, known, rng, free)
 
     def _report(

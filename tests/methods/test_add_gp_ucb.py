@@ -1,0 +1,327 @@
+"""Add-GP-UCB against the paper: Algorithms 1, 2 and 5, eq. (5), and the authors' devices."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+from histories import make_kernel
+from histories import make_posterior
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.surrogate import FactorCache
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
+from optuna_hdbo.methods.add_gp_ucb import KEY
+from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
+from optuna_hdbo.methods.add_gp_ucb import check_decomposition
+from optuna_hdbo.methods.add_gp_ucb import has_stalled
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import Streams
+
+
+PUBLISHED: dict[str, Any] = {
+    "decomposition_search": "random",
+    "kernel": "se",
+    "shared_hyperparameters": True,
+    "n_cyc": 25,
+    "beta": "practical",
+    "update": "all_groups",
+    "maximiser": "direct",
+    "n_small_bandwidth": 0,
+    "shrink_bandwidth": True,
+}
+
+GROUPS = [["x0", "x3"], ["x1", "x2"]]
+
+
+def additive(x: np.ndarray) -> float:
+    return float(math.sin(5 * x[0]) * x[3] + math.cos(4 * x[1] + x[2]))
+
+
+def fitted_of(ledger: Ledger) -> tuple[Fitted, dict[str, Any]]:
+    data = next(r.data for r in reversed(ledger.records) if KEY in r.data)
+    fitted = Fitted.from_json(data[KEY], ledger.domain)
+    assert fitted is not None
+    return fitted, data[KEY]
+
+
+def se(A: np.ndarray, B: np.ndarray, columns: list[int], kernel: Kernel, j: int) -> np.ndarray:
+    out = np.zeros((len(A), len(B)))
+    for a, b in itertools.product(range(len(A)), range(len(B))):
+        gap = (A[a, columns] - B[b, columns]) / kernel.lengthscales[columns]
+        out[a, b] = kernel.scales[j] * math.exp(-0.5 * float(gap @ gap))
+    return out
+
+
+def algorithm_1(
+    kernel: Kernel, X: np.ndarray, y: np.ndarray, root_betas: list[float], axis: np.ndarray
+) -> list[tuple[list[int], np.ndarray, np.ndarray, np.ndarray]]:
+    """Return, per group: columns, grid points, mean and bound (eqs. (5) and (6)), as printed."""
+    groups = [g.tolist() for g in kernel.groups]
+    delta = sum(se(X, X, g, kernel, j) for j, g in enumerate(groups))
+    inverse = np.linalg.inv(delta + kernel.noise * np.eye(len(X)))
+    out = []
+    for j, group in enumerate(groups):
+        Z = np.zeros((len(axis) ** len(group), X.shape[1]))
+        Z[:, group] = np.array(list(itertools.product(axis, repeat=len(group))))
+        k = se(Z, X, group, kernel, j)
+        mean = k @ inverse @ y
+        variance = kernel.scales[j] - np.einsum("ij,jk,ik->i", k, inverse, k)
+        bound = mean + root_betas[j] * np.sqrt(np.maximum(variance, 0.0))
+        out.append((group, Z, mean, bound))
+    return out
+
+
+def bound_at(
+    kernel: Kernel, X: np.ndarray, y: np.ndarray, root_beta: float, j: int, x: np.ndarray
+) -> float:
+    groups = [g.tolist() for g in kernel.groups]
+    delta = sum(se(X, X, g, kernel, i) for i, g in enumerate(groups))
+    inverse = np.linalg.inv(delta + kernel.noise * np.eye(len(X)))
+    k = se(x[None], X, groups[j], kernel, j)
+    variance = kernel.scales[j] - (k @ inverse @ k.T)[0, 0]
+    return float((k @ inverse @ y)[0] + root_beta * math.sqrt(max(variance, 0.0)))
+
+
+@pytest.mark.parametrize("maximiser", ["direct", "gradient"])
+@pytest.mark.parametrize("seed", range(affordable(3, 1)))
+def test_every_query_is_that_of_algorithm_1(maximiser: Any, seed: int) -> None:
+    domain = make_domain(*[None] * 4)
+    ledger = Ledger.started(domain, 10, additive, seed)
+    method = AddGPUCB(
+        **{**PUBLISHED, "shrink_bandwidth": False, "maximiser": maximiser, "n_cyc": 1000},
+        decomposition=GROUPS,
+    )
+    record = {
+        "n": 10,
+        "cycle": 0,
+        "log_likelihood": 0.0,
+        "kind": "se",
+        "groups": GROUPS,
+        "lengthscales": [0.2, 0.35, 0.25, 0.5],
+        "scales": [0.6, 0.4],
+        "noise": 0.01,
+    }
+    ledger.records.append(Record(0, "complete", {KEY: record}))
+    for _ in range(affordable(5, 2)):
+        seen = ledger.seen()
+        (suggestion,) = ledger.run(method, 1, seed)
+        kernel = fitted_of(ledger)[0].kernel
+        assert [g.tolist() for g in kernel.groups] == [[0, 3], [1, 2]]
+        t = len(seen.y)
+        width = math.sqrt(0.2 * 2 * math.log(2 * t))
+        axis = np.linspace(0, 1, affordable(31, 15))
+        parts = algorithm_1(kernel, seen.X, seen.y, [width] * 2, axis)
+        for j, (_, _, _, bound) in enumerate(parts):
+            found = bound_at(kernel, seen.X, seen.y, width, j, suggestion.x)
+            assert found >= bound.max() - affordable(1, 20) * 1e-3
+
+
+@pytest.mark.parametrize("kind", ["se", "matern32", "matern52"])
+def test_the_means_of_the_groups_sum_to_the_joint_mean(kind: str) -> None:
+    domain = DOMAINS["mixed"]
+    kernel = make_kernel(domain, [[0, 3], [1, 2, 6], [4], [5]], kind)
+    posterior, _, _ = make_posterior(domain, kernel, 30)
+    Z = domain.sample(np.random.default_rng(1), 50)
+    mean, variance = posterior.predict(Z)
+    parts = [posterior.predict(Z, kernel.only(j)) for j in range(4)]
+    np.testing.assert_allclose(sum(m for m, _ in parts), mean, atol=1e-10)
+    # Standard deviations add up to no less: what the groups share is known better than each.
+    assert (sum(np.sqrt(v) for _, v in parts) >= np.sqrt(variance) - 1e-9).all()
+
+
+@pytest.mark.parametrize("maximiser", ["direct", "gradient"])
+def test_one_group_moves_in_rotation(maximiser: Any) -> None:
+    """Algorithm 5."""
+    domain = make_domain(*[None] * 5)
+    groups = [["x0", "x3"], ["x1", "x2"], ["x4"]]
+    method = AddGPUCB(
+        **{**PUBLISHED, "update": "one_group", "maximiser": maximiser}, decomposition=groups
+    )
+    ledger = Ledger.started(domain, 6)
+    ledger.run(method, 9)
+    columns = [{0, 3}, {1, 2}, {4}]
+    turns = []
+    for before, after in itertools.pairwise(ledger.X[5:]):
+        moved = set(np.flatnonzero(before != after).tolist())
+        assert any(moved <= group for group in columns)
+        turns.append(next(j for j, group in enumerate(columns) if moved <= group))
+    assert turns == [(turns[0] + i) % 3 for i in range(9)]
+
+
+def test_the_bandwidth_is_small_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[tuple[int, float]] = []
+    plain = FactorCache.posterior
+
+    def posterior(self: Any, fitted: Fitted, source: Any, X: Any, y: Any, P: Any) -> Any:
+        used.append((len(y), float(fitted.kernel.lengthscales.max())))
+        return plain(self, fitted, source, X, y, P)
+
+    monkeypatch.setattr(FactorCache, "posterior", posterior)
+    settings = {**PUBLISHED, "n_small_bandwidth": 12, "max_group_size": 2, "n_cyc": 4}
+    ledger = Ledger.started(make_domain(*[None] * 4), 8)
+    ledger.run(AddGPUCB(**settings), 8)
+    assert [n for n, _ in used] == list(range(8, 16))
+    assert all((bandwidth <= FIRST_BANDWIDTH) == (n < 12) for n, bandwidth in used)
+    assert FIRST_BANDWIDTH < 1e-5
+
+
+def cap_record(cap: float, small: int) -> Record:
+    return Record(0, "complete", {"cap": [cap, small]})
+
+
+@pytest.mark.parametrize(
+    ("small", "known", "expected"),
+    [
+        (0, True, [1.0, 1]),
+        (3, True, [1.0, 4]),
+        (4, True, [0.9, 0]),
+        (3, False, [1.0, 0]),
+        (4, False, [1.0, 0]),
+    ],
+)
+def test_the_bandwidth_shrinks_after_five_small_deviations(
+    small: int, known: bool, expected: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 8)
+    ledger.records.append(cap_record(1.0, small))
+    std = 0.001 if known else 0.5
+    monkeypatch.setattr(
+        "optuna_hdbo.methods.add_gp_ucb.Posterior.predict",
+        lambda self, Z, kernel=None: (np.zeros(len(Z)), np.full(len(Z), std**2)),
+    )
+    method = AddGPUCB(**{**PUBLISHED, "max_group_size": 1, "n_decompositions": 0})
+    suggestion = method.suggest(domain, ledger.seen(), Streams(0))
+    assert suggestion.record is not None
+    assert suggestion.record["cap"] == pytest.approx(expected)
+
+
+def test_the_cap_limits_the_bandwidth() -> None:
+    ledger = Ledger.started(make_domain(None, None), 8, lambda x: float(x.sum()))
+    method = AddGPUCB(**PUBLISHED)
+    free = method.suggest(ledger.domain, ledger.seen(), Streams(0)).record
+    ledger.records.append(cap_record(0.125, 0))
+    capped = method.suggest(ledger.domain, ledger.seen(), Streams(0)).record
+    assert free is not None
+    assert capped is not None
+    assert max(free[KEY]["lengthscales"]) > 0.5
+    assert max(capped[KEY]["lengthscales"]) <= 0.125 + 1e-6
+
+
+def test_a_proposal_on_an_old_point_is_moved_by_a_tenth_of_the_bandwidth() -> None:
+    ledger = Ledger.started(make_domain(None, None), 8, lambda x: -float(((x - 0.5) ** 2).sum()))
+    method = AddGPUCB(**{**PUBLISHED, "beta": 0.0})
+    proposed = method.suggest(ledger.domain, ledger.seen(), Streams(0)).x
+    first = ledger.seen()
+    again = method.suggest(
+        ledger.domain, ledger.seen(pending=[proposed], step=first.step), Streams(0)
+    ).x
+    record = method.suggest(ledger.domain, first, Streams(0)).record
+    assert record is not None
+    gap = np.abs(again - proposed)
+    assert gap.max() > 0.0
+    assert gap.max() < 0.1 * max(record[KEY]["lengthscales"]) * 5.0
+
+
+def test_hyperparameters_are_shared_as_published() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 5), 12, additive)
+    ledger.run(AddGPUCB(**PUBLISHED, max_group_size=2), 3)
+    fitted, data = fitted_of(ledger)
+    assert len(set(data["lengthscales"])) == 1
+    assert len(set(data["scales"])) == 1
+    assert data["noise"] == pytest.approx(0.01)
+    assert data["kind"] == "se"
+    assert 5e-6 <= data["lengthscales"][0] <= 2.5
+    assert 0.03 <= data["scales"][0] <= 30.0
+    assert sorted(len(g) for g in fitted.kernel.groups) == [1, 2, 2]
+
+
+def test_hyperparameters_are_learned_every_so_many_observations() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 3), 10)
+    settings = {**PUBLISHED, "n_cyc": 4, "max_group_size": 2, "n_decompositions": 1}
+    suggestions = ledger.run(AddGPUCB(**settings), 9)
+    assert [KEY in (s.record or {}) for s in suggestions] == [True, *[False] * 3] * 2 + [True]
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10**9])
+def test_groups_are_no_larger_than_they_may(size: int) -> None:
+    ledger = Ledger.started(make_domain(*[None] * 5), 12, additive)
+    for search in ("random", "swap", "gibbs"):
+        settings = {**PUBLISHED, "decomposition_search": search, "max_group_size": size}
+        ledger.run(AddGPUCB(**settings, n_decompositions=6), 1)
+        groups = fitted_of(ledger)[1]["groups"]
+        assert max(len(g) for g in groups) <= size
+        assert sorted(name for g in groups for name in g) == list(ledger.domain.names)
+
+
+@pytest.mark.parametrize("update", ["alternate", "all_groups", "one_group"])
+@pytest.mark.parametrize("maximiser", ["direct", "gradient"])
+@pytest.mark.parametrize("name", ["mixed", "discrete"])
+def test_ungrouped_columns_stay_at_their_centre(name: str, update: Any, maximiser: Any) -> None:
+    domain = DOMAINS[name]
+    centre = domain.from_unit(np.full((1, len(domain)), 0.5))[0]
+    ledger = Ledger.started(domain, 6)
+    method = AddGPUCB(
+        decomposition=[["x0", "x4"], ["x2"]],
+        ungrouped="centre",
+        update=update,
+        maximiser=maximiser,
+    )
+    for suggestion in ledger.run(method, affordable(8, 3)):
+        assert is_admissible(domain, suggestion.x)
+        for c in (1, 3, 5):
+            assert suggestion.x[c] == centre[c]
+
+
+def test_what_is_left_out_becomes_single_groups_if_asked_to() -> None:
+    ledger = Ledger.started(DOMAINS["mixed"], 6)
+    settings = {**PUBLISHED, "decomposition": [["x6", "x1"]], "ungrouped": "single"}
+    ledger.run(AddGPUCB(**settings), 2)
+    assert fitted_of(ledger)[1]["groups"] == [["x0"], ["x1", "x6"], ["x2"], ["x3"], ["x4"], ["x5"]]
+
+
+@pytest.mark.parametrize("name", ["mixed", "discrete"])
+def test_direct_on_mixed_spaces(name: str) -> None:
+    ledger = Ledger.started(DOMAINS[name], 8)
+    settings = {**PUBLISHED, "max_group_size": 3, "n_decompositions": 2}
+    for suggestion in ledger.run(AddGPUCB(**settings), affordable(10, 3)):
+        assert is_admissible(ledger.domain, suggestion.x)
+
+
+def test_validate() -> None:
+    domain = Domain(("a", "b", "c"), (None,) * 3, np.zeros(3, np.bool_))
+    AddGPUCB().validate(domain)
+    AddGPUCB(decomposition=[["a", "c"], ["b"]]).validate(domain)
+    AddGPUCB(decomposition=[["c"]], ungrouped="single").validate(domain)
+    AddGPUCB(decomposition=[["c"]], ungrouped="centre").validate(domain)
+    with pytest.raises(ValueError, match=r"decomposition .* leaves out \['a', 'b'\].*ungrouped"):
+        AddGPUCB(decomposition=[["c"]]).validate(domain)
+    for ungrouped in ("error", "single", "centre"):
+        method = AddGPUCB(decomposition=[["c", "z"]], ungrouped=ungrouped)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"decomposition .* \['z'\]; the study has"):
+            method.validate(domain)
+
+
+def test_check_decomposition() -> None:
+    assert check_decomposition(None) is None
+    assert check_decomposition([["a", "b"], ("c",)]) == (("a", "b"), ("c",))
+
+
+def test_has_stalled() -> None:
+    rising = np.linspace(-1, 1, 60)
+    assert not has_stalled(rising, 10)
+    assert not has_stalled(np.zeros(5), 10)
+    flat = np.concatenate([np.linspace(-1, 1, 30), np.ones(30)])
+    assert has_stalled(flat, 10)
+    assert has_stalled(np.concatenate([flat, [5.0, 6.0, 7.0]]), 10)
