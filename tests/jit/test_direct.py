@@ -122,6 +122,13 @@ def test_potentially_optimal_is_the_definition(points: list[tuple[float, float]]
         assert chosen[:n].tolist() == expected
 
 
+def test_points_on_an_edge_of_the_hull_are_chosen() -> None:
+    chosen = np.empty(4, np.int64)
+    values, sizes = np.array([3.0, 2.0, 1.0, 1.5]), np.array([1.0, 2.0, 3.0, 1.5])
+    assert jit.potentially_optimal(values, sizes, 3.0, 0.0, chosen) == 3
+    assert chosen[:3].tolist() == [2, 1, 0]
+
+
 def test_rectangles_that_cannot_be_cut_are_not_chosen() -> None:
     chosen = np.empty(3, np.int64)
     values, sizes = np.array([5.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.5])

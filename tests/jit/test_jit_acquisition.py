@@ -135,12 +135,15 @@ def test_variance_at_its_floor(code: int) -> None:
     kernel = reference.random_kernel(rng, sizes=(2,), noise=1e-13)
     x = rng.random((1, 2))
     post = Posterior(Factor(kernel, np.concatenate([x, x])), np.array([1.0, 1.0]))
-    f, grad = post.features[:, 0].copy(), np.empty(2)
+    f, grad = post.features[:, 0] + 1e-7, np.empty(2)
     p = np.array(P[code])
     value = jit.evaluate(*model(post), f, code, p, np.empty((4, 2)), True, grad)
     floor = 1e-10 * kernel.variance
-    assert value == pytest.approx(jit.utility(code, p, 1.0, floor)[0], rel=1e-3)
-    assert np.all(np.isfinite(grad))
+    utility, by_mean, _ = jit.utility(code, p, 1.0, floor)
+    assert value == pytest.approx(utility, rel=1e-3)
+    of_mean = np.empty(2)
+    jit.evaluate(*model(post), f, jit.VARIANCE, np.zeros(2), np.empty((4, 2)), True, of_mean)
+    np.testing.assert_allclose(grad, by_mean * of_mean, rtol=1e-3, atol=1e-12)
 
 
 @pytest.mark.parametrize("stored", [1, 3, 8, 11])
