@@ -82,7 +82,7 @@ class Bounds:
 
     lengthscale: tuple[float, float] = (5e-3, 1e3)
     scale: tuple[float, float] = (1e-4, 1e3)
-    noise: tuple[float, float] = (1e-6, 1.0)
+    noise: tuple[float, float] = (1e-8, 1.0)
 
 
 def log_likelihood(

@@ -96,10 +96,11 @@ class PlainQueries:
         domain: Domain,
         seen: Observations,
         root_beta: float,
+        turn: int,
         rng: np.random.Generator,
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
-        prior, kind = self.cycle[seen.step % len(self.cycle)]
+        prior, kind = self.cycle[turn % len(self.cycle)]
         key = f"plain:{prior}"
         fitted, source = latest(seen.records, key, domain)
         record: dict[str, Any] = {}

@@ -150,10 +150,11 @@ class AddGPUCB:
         groups = None if self.decomposition is None else self._known_groups(domain)
         fitted, source = latest(seen.records, KEY, domain, groups)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
-        if self.update == "alternate" and (not stalled or seen.step % 3 == 2):
+        if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
+            turn = seen.step // 4 if stalled else seen.step
+            x, record, posterior = self._plain.query(domain, seen, 0.0, turn, rng)
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, record, self._report(seen, posterior, x, fitted))
         record = {}
@@ -190,7 +191,7 @@ class AddGPUCB:
         """
         known = np.concatenate([seen.X, seen.pending])
         best = good_points(seen.X, seen.y)
-        if seen.step % 3 == 1:
+        if seen.step % 4 == 1:
             acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
             return Maximiser(domain, best)(acquisition, rng, known)[0]
         kernel = posterior.kernel
