@@ -8,8 +8,10 @@ likelihood, and each query costs low-dimensional maximisations only.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from collections.abc import Sized
 from dataclasses import replace
 from typing import Literal
 
@@ -380,7 +382,7 @@ def check_decomposition(
     """Return the groups as tuples; ``ValueError`` for an empty group or a repeated name."""
     if decomposition is None:
         return None
-    if isinstance(decomposition, str) or any(isinstance(group, str) for group in decomposition):
+    if not _is_lists_of_names(decomposition):
         raise ValueError(
             'decomposition must be lists of parameter names, such as [["lr", "depth"], ["l2"]], '
             f"but got {decomposition!r}."
@@ -394,3 +396,13 @@ def check_decomposition(
             f"decomposition must hold every parameter once, but it repeats {repeated}."
         )
     return groups
+
+
+def _is_lists_of_names(value: object) -> bool:
+    def is_list(item: object) -> bool:
+        return isinstance(item, Iterable) and isinstance(item, Sized) and not isinstance(item, str)
+
+    return is_list(value) and all(
+        is_list(group) and all(isinstance(name, str) for name in group)
+        for group in value  # type: ignore[attr-defined]
+    )
