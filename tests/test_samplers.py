@@ -284,7 +284,7 @@ def test_pruners(create: Callable[..., HDBOSampler], fallbacks: Any) -> None:
         sampler=create(seed=0, n_startup_trials=3),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=2, n_warmup_steps=0),
     )
-    study.optimize(objective, n_trials=affordable(20, 8))
+    study.optimize(objective, n_trials=affordable(20, 14))
     assert {t.state.name for t in study.trials} == {"COMPLETE", "PRUNED"}
     assert not fallbacks()
 

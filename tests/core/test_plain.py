@@ -1,0 +1,110 @@
+"""Queries of one process: their turns, their records, and what fits start from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.plain import COLD_EVERY
+from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import prediction
+from optuna_hdbo._core.plain import starts_of_fit
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.surrogate import cold_start
+
+
+def queries(**settings: Any) -> PlainQueries:
+    cycle = (("inverse-square", "ucb"), ("dimension-scaled", "log-ei"))
+    return PlainQueries(**{"kind": "se", "ard": True, "cycle": cycle, "n_cyc": 3, **settings})
+
+
+def test_good_points_come_first_to_last() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 2)), rng.standard_normal(200)
+    good = good_points(X, y)
+    assert len(good) == 10
+    assert np.array_equal(good[0], X[np.argmax(y)])
+    assert len(good_points(X[:7], y[:7])) == 5
+    assert len(good_points(X[:1], y[:1])) == 1
+
+
+@pytest.mark.parametrize("name", ["mixed", "continuous", "discrete", "single"])
+def test_priors_take_turns_and_keep_their_own_fits(name: str) -> None:
+    ledger = Ledger.started(DOMAINS[name], 6)
+    plain = queries()
+    for step in range(affordable(8, 4)):
+        seen = ledger.seen()
+        x, record, posterior = plain.query(
+            ledger.domain, seen, 0.5, step, np.random.default_rng(step)
+        )
+        assert is_admissible(ledger.domain, x)
+        key = ("plain:inverse-square", "plain:dimension-scaled")[step % 2]
+        assert set(record) <= {key}
+        assert (key in record) == (step in (0, 1, 4, 5))
+        assert len(posterior.kernel.groups) == 1
+        if record:
+            ledger.records.append(Record(seen.step, "complete", record))
+        ledger.observe(x)
+
+
+def test_one_lengthscale_for_all() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 4), 10)
+    for ard in (False, True):
+        _, record, _ = queries(ard=ard).query(
+            ledger.domain, ledger.seen(), 1.0, 0, np.random.default_rng(0)
+        )
+        (fit,) = record.values()
+        assert (len(set(fit["lengthscales"])) == 1) == (not ard)
+
+
+def test_predictions_are_in_the_units_of_the_objective() -> None:
+    ledger = Ledger.started(make_domain(None, None), 15, lambda x: 1e4 + 100 * float(x[0]))
+    seen = ledger.seen()
+    _, _, posterior = queries().query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    expected = prediction(seen, posterior, np.array([0.5, 0.5]))
+    assert expected["predicted"] == pytest.approx(1e4 + 50, abs=3)
+    assert 0 < expected["std"] < 10
+    turned = prediction(replace(seen, sign=-1.0), posterior, np.array([0.5, 0.5]))
+    assert turned["predicted"] == -expected["predicted"]
+
+
+def kernel_of(domain: Domain, lengthscale: float, noise: float) -> Fitted:
+    return Fitted(cold_start(domain, "se", [[0, 1]], lengthscale, noise), 10, 0, 0.0)
+
+
+def test_a_degenerate_fit_is_not_trusted() -> None:
+    domain = make_domain(None, None)
+    cold = cold_start(domain, "se", [[0, 1]], 0.5, 1e-3)
+    assert starts_of_fit(None, cold) == [cold]
+    for lengthscale, noise, n in ((0.5, 0.1, 1), (1e-3, 0.1, 2), (0.5, 2.0, 2)):
+        warm = kernel_of(domain, lengthscale, noise)
+        starts = starts_of_fit(warm, cold)
+        assert starts[0] is warm.kernel
+        assert len(starts) == n
+    cycles = [replace(kernel_of(domain, 0.5, 0.1), cycle=c) for c in range(4 * COLD_EVERY)]
+    assert sum(len(starts_of_fit(warm, cold)) == 2 for warm in cycles) == 4
+
+
+def test_a_fit_recovers_from_a_degenerate_one() -> None:
+    """A tiny lengthscale explains everything, and gradients do not lead back from there."""
+    ledger = Ledger.started(make_domain(None, None), 25, lambda x: float(np.sin(4 * x[0]) + x[1]))
+    plain = queries(n_cyc=1)
+    seen = ledger.seen()
+    _, record, _ = plain.query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    key = next(iter(record))
+    poor = {**record[key], "lengthscales": [0.006, 0.006], "n": 20}
+    seen = replace(seen, records=(Record(0, "complete", {key: poor}),))
+    _, again, _ = plain.query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    assert min(again[key]["lengthscales"]) > 0.1
+    assert again[key]["log_likelihood"] >= record[key]["log_likelihood"] - 0.5

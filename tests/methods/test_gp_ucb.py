@@ -1,0 +1,65 @@
+"""GP-UCB: what its settings do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import Ledger
+from histories import affordable
+from histories import make_domain
+
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.gp_ucb import GPUCB
+
+
+def peak(x: np.ndarray) -> float:
+    return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
+
+
+@pytest.mark.parametrize(("alternate", "n"), [(True, 4), (False, 2)])
+def test_the_two_priors_take_turns(alternate: bool, n: int) -> None:
+    ledger = Ledger.started(make_domain(None, None), 8, peak)
+    method = GPUCB(alternate=alternate, n_cyc=1)
+    keys = [next(iter(s.record or {}), None) for s in ledger.run(method, 4)]
+    assert keys == ["plain:inverse-square", "plain:dimension-scaled"] * 2
+    assert len(set(keys[:n])) == 2
+
+
+def test_a_wider_bound_explores_more() -> None:
+    deviations = []
+    for beta in (0.0, 100.0):
+        ledger = Ledger.started(make_domain(None, None), 12, peak)
+        method = GPUCB(beta=beta, alternate=False)
+        suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+        deviations.append(suggestion.report["std"])
+    assert deviations[1] > 2 * deviations[0]
+
+
+def test_beta_sees_the_number_of_observations() -> None:
+    asked: list[int] = []
+
+    def beta(t: int) -> float:
+        asked.append(t)
+        return 1.0
+
+    ledger = Ledger.started(make_domain(None, None), 5, peak)
+    ledger.run(GPUCB(beta=beta), 3)
+    assert asked == [5, 6, 7]
+
+
+@pytest.mark.parametrize("kernel", ["se", "matern32", "matern52"])
+@pytest.mark.parametrize("ard", [True, False])
+def test_the_optimum_of_a_smooth_function_is_found(kernel: Any, ard: bool) -> None:
+    ledger = Ledger.started(make_domain(None, None), 6, peak)
+    ledger.run(GPUCB(kernel=kernel, ard=ard), affordable(24, 8))
+    assert max(ledger.values) > affordable(990, 0) / 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("kernel", "x"), ("n_cyc", 0), ("beta", -1.0), ("beta", "linear")]
+)
+def test_wrong_settings_are_named(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be .* but got "):
+        GPUCB(**{name: value})
