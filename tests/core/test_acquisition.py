@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,19 @@ import pytest
 import reference
 from scipy.optimize import minimize
 from scipy.stats import norm
+from threadpoolctl import threadpool_limits
 
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._jit import acquisition as jit
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """On a busy machine BLAS threads make SciPy's L-BFGS-B 100 times slower on tiny matrices."""
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def posterior(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import stats
 from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
+from threadpoolctl import threadpool_limits
 
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Objective
@@ -28,6 +30,13 @@ ALL_KINDS = pytest.mark.parametrize("kind", KINDS)
 ALL_LAYOUTS = pytest.mark.parametrize("layout", LAYOUTS)
 PRIORS = ["flat", "inverse-square", "dimension-scaled", "sparse"]
 FLAT = Prior("flat", scale=False, noise=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """On a busy machine BLAS threads make SciPy's L-BFGS-B 100 times slower on tiny matrices."""
+    with threadpool_limits(1, "blas"):
+        yield
 
 
 def setting(
