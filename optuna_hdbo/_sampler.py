@@ -25,6 +25,7 @@ from optuna_hdbo._attributes import write_report
 from optuna_hdbo._attributes import write_suggestion
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._core.threads import one_blas_thread
 from optuna_hdbo._history import History
 from optuna_hdbo._space import SearchSpace
 from optuna_hdbo.methods.base import Method
@@ -200,7 +201,8 @@ class HDBOSampler(BaseSampler):
         self, space: SearchSpace, seen: Observations
     ) -> tuple[dict[str, Any], str, Mapping[str, float]]:
         try:
-            suggestion = self._method.suggest(space.domain, seen, self._streams)
+            with one_blas_thread():
+                suggestion = self._method.suggest(space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()
