@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Sequence
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -24,3 +27,35 @@ def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     if value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, but got {value!r}.")
+
+
+def check_decomposition(
+    decomposition: Sequence[Sequence[str]] | None,
+) -> tuple[tuple[str, ...], ...] | None:
+    """Return the groups as tuples; ``ValueError`` for an empty group or a repeated name."""
+    if decomposition is None:
+        return None
+    if not _is_lists_of_names(decomposition):
+        raise ValueError(
+            'decomposition must be lists of parameter names, such as [["lr", "depth"], ["l2"]], '
+            f"but got {decomposition!r}."
+        )
+    groups = tuple(tuple(group) for group in decomposition)
+    if not groups or not all(groups):
+        raise ValueError(f"decomposition must not have empty groups, but got {decomposition!r}.")
+    names = [name for group in groups for name in group]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(
+            f"decomposition must hold every parameter once, but it repeats {repeated}."
+        )
+    return groups
+
+
+def _is_lists_of_names(value: object) -> bool:
+    def is_list(item: object) -> bool:
+        return isinstance(item, Iterable) and isinstance(item, Sized) and not isinstance(item, str)
+
+    return is_list(value) and all(
+        is_list(group) and all(isinstance(name, str) for name in group)
+        for group in value  # type: ignore[attr-defined]
+    )

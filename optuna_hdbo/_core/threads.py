@@ -33,7 +33,7 @@ def _libraries() -> set[str]:
         return {line.split(maxsplit=5)[5] for line in lines if "openblas" in line}
     found: set[str] = set()
     for package in (np, scipy):
-        home = Path(package.__file__).parent
+        home = Path(package.__path__[0])
         for folder in (home.parent / f"{package.__name__}.libs", home / ".dylibs"):
             found.update(str(path) for path in folder.glob("*openblas*"))
     return found

@@ -8,10 +8,8 @@ likelihood, and each query costs low-dimensional maximisations only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from collections.abc import Sized
 from dataclasses import replace
 from typing import Literal
 
@@ -20,6 +18,7 @@ import numpy as np
 from optuna_hdbo._core import decomposition as groupings
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.direct import direct
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.fit import Bounds
@@ -41,6 +40,7 @@ from optuna_hdbo._core.schedule import Beta
 from optuna_hdbo._core.schedule import check_beta
 from optuna_hdbo._core.schedule import root_beta
 from optuna_hdbo._core.settings import check_choice
+from optuna_hdbo._core.settings import check_decomposition
 from optuna_hdbo._core.settings import check_integer
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
@@ -70,9 +70,6 @@ EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
 AWAY = 0.2
 """How far exploring queries keep from the best point: what lies nearer, the others refine."""
-
-FIRST_BANDWIDTH = 5e-6
-"""1e-5 on [-1, 1]: every point is as unknown as any other."""
 
 
 class AddGPUCB:
@@ -150,6 +147,12 @@ class AddGPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         groups = None if self.decomposition is None else self._known_groups(domain)
+        if len(seen.y) < self.n_small_bandwidth:
+            # No point tells anything about another, so all new ones maximise every bound.
+            free, centre = grouped_columns(domain, groups)
+            x = np.where(free, domain.sample(rng, 1)[0], centre)
+            known = np.concatenate([seen.X, seen.pending])
+            return Suggestion(unknown_near(domain, x, known, rng, free))
         fitted, source = latest(seen.records, KEY, domain, groups)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
@@ -165,10 +168,9 @@ class AddGPUCB:
             fitted = self._learn(domain, seen, fitted, cap, streams)
             source = record[KEY] = fitted.to_json(domain.names)
         kernel = fitted.kernel
-        if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
-            limit = FIRST_BANDWIDTH if len(seen.y) < self.n_small_bandwidth else cap
-            kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, limit))
-            fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
+        if self.shrink_bandwidth:
+            kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, cap))
+            fitted, source = replace(fitted, kernel=kernel), {**source, "cap": cap}
         posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
         if self.update == "alternate":
             x = self._alternate(domain, seen, posterior, rng)
@@ -256,9 +258,7 @@ class AddGPUCB:
             groups = join(groupings.random_groups(len(domain), size, rng))
         kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
         if self.decomposition is None and len(domain) > 1:
-            n = len(domain) if self.n_decompositions is None else self.n_decompositions
-            # The first search has no predecessor's groups to go on from.
-            n *= 4 if warm is None and self.decomposition_search != "random" else 1
+            n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
             other, found = groupings.search(
                 self.decomposition_search, kernel, seen.X, seen.y, size, n, rng
             )
@@ -269,6 +269,16 @@ class AddGPUCB:
                     kernel, likelihood = other, value
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+
+    def _n_to_score(self, n_columns: int, n: int, *, first: bool) -> int:
+        """Return how many groupings a search may score."""
+        if self.n_decompositions is not None:
+            return self.n_decompositions
+        if self.decomposition_search == "random":
+            return n_columns
+        # A local search recovers the groups of 12 columns in 16 D scores from nowhere. Later ones
+        # go on from there, and get fewer as scores grow dear.
+        return 16 * n_columns if first else math.ceil(n_columns * min(4.0, max(1.0, 4e4 / n**2)))
 
     def _fit(
         self,
@@ -344,11 +354,8 @@ class AddGPUCB:
         One that falls on an old point is moved by a tenth of the bandwidth (the authors' code),
         or to another value of a discrete column.
         """
-        free = np.ones(len(domain), np.bool_)
-        if groups is not None:
-            free[:] = False
-            free[np.concatenate(groups)] = True
-            x = np.where(free, x, domain.from_unit(np.full((1, len(domain)), 0.5))[0])
+        free, centre = grouped_columns(domain, groups)
+        x = np.where(free, x, centre)
         known = np.concatenate([seen.X, seen.pending])
         if (np.abs(known - x).max(axis=1) > 1e-12).all():
             return x
@@ -366,6 +373,17 @@ class AddGPUCB:
         return report if fitted is None else {**report, "n_groups": len(fitted.kernel.groups)}
 
 
+def grouped_columns(
+    domain: Domain, groups: Sequence[IntArray] | None
+) -> tuple[BoolArray, FloatArray]:
+    """Return the columns that are in a group (all without groups), and the domain's centre."""
+    free = np.ones(len(domain), np.bool_)
+    if groups is not None:
+        free[:] = False
+        free[np.concatenate(groups)] = True
+    return free, domain.from_unit(np.full((1, len(domain)), 0.5))[0]
+
+
 def has_stalled(y: FloatArray, window: int) -> bool:
     """Say whether the best value was ever left as it was by ``window`` observations in a row."""
     best = np.maximum.accumulate(y)
@@ -374,35 +392,3 @@ def has_stalled(y: FloatArray, window: int) -> bool:
         return False
     progress = best[window:] - best[: len(best) - window]
     return bool((progress[start - window - 1 :] < STALL).any())
-
-
-def check_decomposition(
-    decomposition: Sequence[Sequence[str]] | None,
-) -> tuple[tuple[str, ...], ...] | None:
-    """Return the groups as tuples; ``ValueError`` for an empty group or a repeated name."""
-    if decomposition is None:
-        return None
-    if not _is_lists_of_names(decomposition):
-        raise ValueError(
-            'decomposition must be lists of parameter names, such as [["lr", "depth"], ["l2"]], '
-            f"but got {decomposition!r}."
-        )
-    groups = tuple(tuple(group) for group in decomposition)
-    if not groups or not all(groups):
-        raise ValueError(f"decomposition must not have empty groups, but got {decomposition!r}.")
-    names = [name for group in groups for name in group]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(
-            f"decomposition must hold every parameter once, but it repeats {repeated}."
-        )
-    return groups
-
-
-def _is_lists_of_names(value: object) -> bool:
-    def is_list(item: object) -> bool:
-        return isinstance(item, Iterable) and isinstance(item, Sized) and not isinstance(item, str)
-
-    return is_list(value) and all(
-        is_list(group) and all(isinstance(name, str) for name in group)
-        for group in value  # type: ignore[attr-defined]
-    )
