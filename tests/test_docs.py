@@ -1,0 +1,94 @@
+"""What the documentation says of commands, parameters and defaults is so."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import optuna_hdbo
+
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def command(name: str) -> str:
+    found = re.findall(rf"<!-- command: {name} -->\n```bash\n(.+)\n```\n", read("README.md"))
+    assert len(found) == 1, f"README.md must have one one-line command '{name}'"
+    return str(found[0])
+
+
+def table(sampler: str) -> dict[str, list[str]]:
+    """Return the cells of a page's parameter table by parameter, without code marks."""
+    text = read("docs/add-gp-ucb.md").split(f"<!-- parameters: {sampler} -->\n")[1]
+    rows = text.split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
+    return {name: rest for name, *rest in cells}
+
+
+def defaults(sampler: str) -> dict[str, Any]:
+    parameters = inspect.signature(getattr(optuna_hdbo, sampler)).parameters
+    return {name: parameter.default for name, parameter in parameters.items()}
+
+
+def test_the_commands_make_environments_of_their_own() -> None:
+    quickstart, tests = command("quickstart"), command("tests")
+    assert quickstart.startswith("python3 -m venv .venv && ")
+    assert quickstart.endswith("examples/quickstart.py")
+    assert tests.startswith("python3 -m venv .venv-test && ")
+    assert "-m pytest" in tests
+    assert quickstart in read("docs/quickstart.md")
+
+
+def test_continuous_integration_runs_the_readme_command() -> None:
+    script = read(".ci/run")
+    assert "'/^<!-- command: tests -->$/,/^```$/p' README.md" in script
+    assert 'bash -euo pipefail -c "$command"' in script
+
+
+@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "GPUCBSampler"])
+def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
+    documented = {name: cells[0] for name, cells in table(sampler).items()}
+    assert documented == {name: repr(value) for name, value in defaults(sampler).items()}
+    docstring = inspect.getdoc(getattr(optuna_hdbo, sampler))
+    assert docstring is not None
+    assert all(name in docstring for name in documented)
+
+
+def test_the_published_settings_are_as_the_page_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+
+    class Spy(optuna_hdbo.AddGPUCBSampler):
+        def __init__(self, **settings: Any) -> None:
+            given.update(settings)
+
+    Spy.as_published()
+    expected = {**defaults("AddGPUCBSampler"), **given}
+    documented = {name: cells[1] for name, cells in table("AddGPUCBSampler").items()}
+    assert documented == {name: repr(value) for name, value in expected.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("page", "start"), [("README.md", "import optuna"), ("docs/contributing.md", "import numpy")]
+)
+def test_code_runs(page: str, start: str) -> None:
+    (code,) = re.findall(rf"```python\n({start}.+?)```", read(page), re.DOTALL)
+    # As many trials as it takes until groups are learned, not as many as tuning takes.
+    code = code.replace("n_trials=100", "n_trials=5")
+    code = code.replace("(seed=0)", "(seed=0, n_startup_trials=3, update='all_groups')")
+    exec(compile(code, page, "exec"), {})
