@@ -36,7 +36,15 @@ BELOW = {
     "samplers": {"_sampler", "_core", "methods"},
     "structure": {"_attributes", "_core", "methods"},
     "importance": {"_attributes", "_core", "_history", "_space", "methods"},
-    "visualization": {"_attributes", "_core", "_history", "_space", "methods", "structure"},
+    "visualization": {
+        "_attributes",
+        "_core",
+        "_history",
+        "_space",
+        "methods",
+        "samplers",
+        "structure",
+    },
     "__init__": {"_version", "importance", "samplers", "structure", "visualization"},
 }
 """Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
