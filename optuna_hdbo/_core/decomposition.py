@@ -17,6 +17,9 @@ from optuna_hdbo._core.gp import join
 
 Groups = list[list[int]]
 
+MAX_POINTS = 300
+"""Observations that groupings are compared on; of more, as many are drawn at random."""
+
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -259,6 +262,9 @@ def search(
     groups = [g.tolist() for g in kernel.groups]
     groups += [[] for _ in range(n_places - len(groups))]
     scale = float(kernel.scales.mean())
+    if len(y) > MAX_POINTS:
+        rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
+        X, y = np.ascontiguousarray(X[rows]), y[rows]
     scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
     before = scorer.value
     SEARCHES[kind](scorer, size, n, rng)

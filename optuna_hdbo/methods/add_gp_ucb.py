@@ -68,6 +68,9 @@ PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.
 
 EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
+MOST_SCORED = 640
+"""Groupings that a first search may score unless the user says otherwise."""
+
 AWAY = 0.2
 """How far exploring queries keep from the best point: what lies nearer, the others refine."""
 
@@ -278,7 +281,9 @@ class AddGPUCB:
             return n_columns
         # A local search recovers the groups of 12 columns in 16 D scores from nowhere. Later ones
         # go on from there, and get fewer as scores grow dear.
-        return 16 * n_columns if first else math.ceil(n_columns * min(4.0, max(1.0, 4e4 / n**2)))
+        if first:
+            return min(16 * n_columns, MOST_SCORED)
+        return min(math.ceil(n_columns * min(4.0, max(1.0, 4e4 / n**2))), MOST_SCORED // 8)
 
     def _fit(
         self,
