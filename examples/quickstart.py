@@ -69,7 +69,7 @@ def tune(name: str, sampler: optuna.samplers.BaseSampler, n_trials: int) -> optu
     return study
 
 
-def main(n_trials: int = 100) -> None:
+def main(n_trials: int = 80) -> None:
     """Tune with groups of interacting hyperparameters, and at random for comparison."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = tune("add-gp-ucb", AddGPUCBSampler(seed=0), n_trials)
