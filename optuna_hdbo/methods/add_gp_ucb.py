@@ -68,6 +68,10 @@ PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.
 
 EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
+FIRST_BANDWIDTH = 5e-6
+"""1e-5 on [-1, 1]: no point tells anything about another. DIRECT then asks for the centre, and for
+points that differ from it in few columns."""
+
 MOST_SCORED = 640
 """Groupings that a first search may score unless the user says otherwise."""
 
@@ -150,12 +154,6 @@ class AddGPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         groups = None if self.decomposition is None else self._known_groups(domain)
-        if len(seen.y) < self.n_small_bandwidth:
-            # No point tells anything about another, so all new ones maximise every bound.
-            free, centre = grouped_columns(domain, groups)
-            x = np.where(free, domain.sample(rng, 1)[0], centre)
-            known = np.concatenate([seen.X, seen.pending])
-            return Suggestion(unknown_near(domain, x, known, rng, free))
         fitted, source = latest(seen.records, KEY, domain, groups)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
@@ -171,9 +169,10 @@ class AddGPUCB:
             fitted = self._learn(domain, seen, fitted, cap, streams)
             source = record[KEY] = fitted.to_json(domain.names)
         kernel = fitted.kernel
-        if self.shrink_bandwidth:
-            kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, cap))
-            fitted, source = replace(fitted, kernel=kernel), {**source, "cap": cap}
+        if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
+            limit = FIRST_BANDWIDTH if len(seen.y) < self.n_small_bandwidth else cap
+            kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, limit))
+            fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
         posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
         if self.update == "alternate":
             x = self._alternate(domain, seen, posterior, rng)

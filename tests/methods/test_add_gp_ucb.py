@@ -19,7 +19,9 @@ from histories import make_posterior
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.settings import check_decomposition
+from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
 from optuna_hdbo.methods.add_gp_ucb import KEY
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
 from optuna_hdbo.methods.add_gp_ucb import has_stalled
@@ -157,17 +159,21 @@ def test_one_group_moves_in_rotation(maximiser: Any) -> None:
     assert turns == [(turns[0] + i) % 3 for i in range(9)]
 
 
-def test_first_iterations_draw_points_that_nothing_is_known_about() -> None:
-    settings = {**PUBLISHED, "n_small_bandwidth": 40, "max_group_size": 2, "n_cyc": 4}
+def test_the_bandwidth_is_small_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[tuple[int, float]] = []
+    plain = FactorCache.posterior
+
+    def posterior(self: Any, fitted: Fitted, source: Any, X: Any, y: Any, P: Any) -> Any:
+        used.append((len(y), float(fitted.kernel.lengthscales.max())))
+        return plain(self, fitted, source, X, y, P)
+
+    monkeypatch.setattr(FactorCache, "posterior", posterior)
+    settings = {**PUBLISHED, "n_small_bandwidth": 12, "max_group_size": 2, "n_cyc": 4}
     ledger = Ledger.started(make_domain(*[None] * 4), 8)
-    ledger.run(AddGPUCB(**settings), 32)
-    X = np.array(ledger.X[8:])
-    assert not any(KEY in record.data for record in ledger.records)
-    # Spread evenly: DIRECT on a flat bound would ask for the centre again and again.
-    assert (np.abs(X.mean(axis=0) - 0.5) < 0.2).all()
-    assert (np.abs(X.std(axis=0) - 12**-0.5) < 0.12).all()
-    ledger.run(AddGPUCB(**settings), 1)
-    assert KEY in ledger.records[-1].data
+    ledger.run(AddGPUCB(**settings), 8)
+    assert [n for n, _ in used] == list(range(8, 16))
+    assert all((bandwidth <= FIRST_BANDWIDTH) == (n < 12) for n, bandwidth in used)
+    assert FIRST_BANDWIDTH < 1e-5
 
 
 def cap_record(cap: float, small: int) -> Record:
