@@ -38,9 +38,9 @@ class Effort:
         Steps of each climb.
     """
 
-    n_uniform: int = 100
-    n_perturbed: int = 300
-    n_starts: int = 5
+    n_uniform: int = 64
+    n_perturbed: int = 192
+    n_starts: int = 4
     n_steps: int = 60
 
 

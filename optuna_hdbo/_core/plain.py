@@ -30,7 +30,6 @@ from optuna_hdbo._core.surrogate import latest
 
 Query = tuple[PriorName, Literal["ucb", "log-ei"]]
 
-FIT_STEPS = 30
 COLD_EVERY = 8
 """Every so many fits, a cold start competes with the warm one."""
 
@@ -47,6 +46,11 @@ def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[
         "predicted": seen.in_units(float(mean[0])),
         "std": float(np.sqrt(variance[0])) * seen.scale,
     }
+
+
+def n_fit_steps(warm: Fitted | None, starts: list[Kernel]) -> int:
+    """Return the steps of a fit: one that only goes on from another need not arrive at once."""
+    return 40 if warm is None or len(starts) > 1 else 12
 
 
 def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
@@ -96,11 +100,10 @@ class PlainQueries:
         domain: Domain,
         seen: Observations,
         root_beta: float,
-        turn: int,
         rng: np.random.Generator,
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
-        prior, kind = self.cycle[turn % len(self.cycle)]
+        prior, kind = self.cycle[seen.step % len(self.cycle)]
         key = f"plain:{prior}"
         fitted, source = latest(seen.records, key, domain)
         record: dict[str, Any] = {}
@@ -124,6 +127,7 @@ class PlainQueries:
         # sqrt(D) / 7 keeps the correlation of two random points away from 0 in any dimension.
         lengthscale = max(0.5, n_columns**0.5 / 7.0)
         cold = cold_start(domain, self.kind, [np.arange(n_columns)], lengthscale, 1e-3)
+        starts = starts_of_fit(warm, cold)
         kernel, likelihood = fit(
             cold,
             seen.X,
@@ -131,8 +135,8 @@ class PlainQueries:
             prior=Prior(prior, n_columns),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
-            starts=starts_of_fit(warm, cold),
-            n_steps=FIT_STEPS,
+            starts=starts,
+            n_steps=n_fit_steps(warm, starts),
         )
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)

@@ -31,9 +31,9 @@ from optuna_hdbo._core.gp import join
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
-from optuna_hdbo._core.plain import FIT_STEPS
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import n_fit_steps
 from optuna_hdbo._core.plain import prediction
 from optuna_hdbo._core.plain import starts_of_fit
 from optuna_hdbo._core.schedule import Beta
@@ -128,9 +128,7 @@ class AddGPUCB:
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
         self._cache = FactorCache()
-        self._plain = PlainQueries(
-            kernel, True, (("inverse-square", "log-ei"), ("dimension-scaled", "log-ei")), n_cyc
-        )
+        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"),), n_cyc)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -159,8 +157,7 @@ class AddGPUCB:
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            turn = seen.step // 4 if stalled else seen.step
-            x, record, posterior = self._plain.query(domain, seen, 0.0, turn, rng)
+            x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, record, self._report(seen, posterior, x, fitted))
         record = {}
@@ -282,7 +279,7 @@ class AddGPUCB:
         # go on from there, and get fewer as scores grow dear.
         if first:
             return min(16 * n_columns, MOST_SCORED)
-        return min(math.ceil(n_columns * min(4.0, max(1.0, 4e4 / n**2))), MOST_SCORED // 8)
+        return min(math.ceil(n_columns * min(4.0, max(0.25, 1e4 / n**2))), MOST_SCORED // 8)
 
     def _fit(
         self,
@@ -313,7 +310,7 @@ class AddGPUCB:
             lengthscales="all" if shared else "column",
             scales="all" if shared else "group",
             starts=starts,
-            n_steps=FIT_STEPS,
+            n_steps=n_fit_steps(warm, starts),
         )
 
     def _known_groups(self, domain: Domain) -> tuple[IntArray, ...]:

@@ -54,5 +54,5 @@ class GPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
-        x, record, posterior = self._plain.query(domain, seen, width, seen.step, rng)
+        x, record, posterior = self._plain.query(domain, seen, width, rng)
         return Suggestion(x, record, prediction(seen, posterior, x))

@@ -45,9 +45,7 @@ def test_priors_take_turns_and_keep_their_own_fits(name: str) -> None:
     plain = queries()
     for step in range(affordable(8, 4)):
         seen = ledger.seen()
-        x, record, posterior = plain.query(
-            ledger.domain, seen, 0.5, step, np.random.default_rng(step)
-        )
+        x, record, posterior = plain.query(ledger.domain, seen, 0.5, np.random.default_rng(step))
         assert is_admissible(ledger.domain, x)
         key = ("plain:inverse-square", "plain:dimension-scaled")[step % 2]
         assert set(record) <= {key}
@@ -62,7 +60,7 @@ def test_one_lengthscale_for_all() -> None:
     ledger = Ledger.started(make_domain(*[None] * 4), 10)
     for ard in (False, True):
         _, record, _ = queries(ard=ard).query(
-            ledger.domain, ledger.seen(), 1.0, 0, np.random.default_rng(0)
+            ledger.domain, ledger.seen(), 1.0, np.random.default_rng(0)
         )
         (fit,) = record.values()
         assert (len(set(fit["lengthscales"])) == 1) == (not ard)
@@ -71,7 +69,7 @@ def test_one_lengthscale_for_all() -> None:
 def test_predictions_are_in_the_units_of_the_objective() -> None:
     ledger = Ledger.started(make_domain(None, None), 15, lambda x: 1e4 + 100 * float(x[0]))
     seen = ledger.seen()
-    _, _, posterior = queries().query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    _, _, posterior = queries().query(ledger.domain, seen, 0.0, np.random.default_rng(0))
     expected = prediction(seen, posterior, np.array([0.5, 0.5]))
     assert expected["predicted"] == pytest.approx(1e4 + 50, abs=3)
     assert 0 < expected["std"] < 10
@@ -101,10 +99,10 @@ def test_a_fit_recovers_from_a_degenerate_one() -> None:
     ledger = Ledger.started(make_domain(None, None), 25, lambda x: float(np.sin(4 * x[0]) + x[1]))
     plain = queries(n_cyc=1)
     seen = ledger.seen()
-    _, record, _ = plain.query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    _, record, _ = plain.query(ledger.domain, seen, 0.0, np.random.default_rng(0))
     key = next(iter(record))
     poor = {**record[key], "lengthscales": [0.006, 0.006], "n": 20}
     seen = replace(seen, records=(Record(0, "complete", {key: poor}),))
-    _, again, _ = plain.query(ledger.domain, seen, 0.0, 0, np.random.default_rng(0))
+    _, again, _ = plain.query(ledger.domain, seen, 0.0, np.random.default_rng(0))
     assert min(again[key]["lengthscales"]) > 0.1
     assert again[key]["log_likelihood"] >= record[key]["log_likelihood"] - 0.5
