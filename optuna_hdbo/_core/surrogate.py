@@ -172,15 +172,15 @@ def latest(
     return None, None
 
 
-def is_due(fitted: Fitted | None, n: int, n_cyc: int | None) -> bool:
+def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.05) -> bool:
     """Say whether ``n`` observations call for a new fit.
 
-    With ``n_cyc`` = None, after 5 % more observations but at least two: early fits, which change
-    most, come often, and late ones, which cost most, seldom.
+    With ``n_cyc`` = None, when observations have grown by a share of ``growth``, but by two at
+    least: early fits, which change most, come often, and late ones, which cost most, seldom.
     """
     if fitted is None or n < fitted.n:
         return True
-    return n - fitted.n >= (max(2, fitted.n // 20) if n_cyc is None else n_cyc)
+    return n - fitted.n >= (max(2, int(growth * fitted.n)) if n_cyc is None else n_cyc)
 
 
 def cold_start(domain: Domain, kind: str, groups: Any, lengthscale: float, noise: float) -> Kernel:

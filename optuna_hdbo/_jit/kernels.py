@@ -143,7 +143,6 @@ def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale)
     n = F.shape[1]
     f = np.empty(F.shape[0])
     r2 = np.empty(n)
-    k = np.empty(n)
     trace = 0.0
     for a in range(n):
         trace += W[a, a]
@@ -157,15 +156,28 @@ def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale)
         w = W[a]
         for j in range(len(scales)):
             lo, hi = starts[j], starts[j + 1]
-            covariances(kind, F, f, hamming, starts[j : j + 2], scales[j : j + 1], a, r2, k)
-            total = 0.0
-            for b in range(a):
-                total += w[b] * k[b]
-            by_scale[j] += total
-            slopes(kind, r2, a)
+            distances(F, f, hamming, lo, hi, a, r2)
             s = scales[j]
-            for b in range(a):
-                r2[b] *= s * w[b]
+            total = 0.0
+            # One exponential serves the covariance and its slope, which replaces r2.
+            if kind == SE:
+                for b in range(a):
+                    e = s * w[b] * exp(-0.5 * r2[b])
+                    total += e
+                    r2[b] = e
+            elif kind == MATERN32:
+                for b in range(a):
+                    r = _SQRT3 * math.sqrt(r2[b])
+                    e = s * w[b] * exp(-r)
+                    total += (1.0 + r) * e
+                    r2[b] = 3.0 * e
+            else:
+                for b in range(a):
+                    r = _SQRT5 * math.sqrt(r2[b])
+                    e = s * w[b] * exp(-r)
+                    total += (1.0 + r + r * r / 3.0) * e
+                    r2[b] = (5.0 / 3.0) * (1.0 + r) * e
+            by_scale[j] += total
             for c in range(lo, hi):
                 total = 0.0
                 x = f[c]

@@ -72,6 +72,9 @@ FIRST_BANDWIDTH = 5e-6
 """1e-5 on [-1, 1]: no point tells anything about another. DIRECT then asks for the centre, and for
 points that differ from it in few columns."""
 
+GROWTH = 0.08
+"""Share of new observations that calls for another fit and search."""
+
 MOST_SCORED = 640
 """Groupings that a first search may score unless the user says otherwise."""
 
@@ -162,7 +165,7 @@ class AddGPUCB:
             return Suggestion(x, record, self._report(seen, posterior, x, fitted))
         record = {}
         cap, small = self._bandwidth_cap(seen)
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc):
+        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
             fitted = self._learn(domain, seen, fitted, cap, streams)
             source = record[KEY] = fitted.to_json(domain.names)
         kernel = fitted.kernel
