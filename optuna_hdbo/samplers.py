@@ -50,7 +50,7 @@ class AddGPUCBSampler(HDBOSampler):
         1 % of that of the values (the paper and the authors' code), or a lengthscale per
         parameter and a scale per group, with the priors of Optuna's ``GPSampler``.
     n_cyc : int or None
-        Observations between two fits; ``None`` is a share of the observations, 8 % here, and at least 2.
+        Observations between two fits; ``None`` is 8 % of the observations, at least 2.
     beta : float, callable or str
         Width of the confidence bound: a number, a function of the number t of observations,
         ``"practical"`` for 0.2 d log(2 t) (the paper) or ``"theory"`` (its Theorem 5). The default
