@@ -14,8 +14,8 @@ from optuna_hdbo._version import __version__
 
 
 if TYPE_CHECKING:
-    from optuna_hdbo.samplers import AddGPUCBSampler
-    from optuna_hdbo.samplers import GPUCBSampler
+    from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
+    from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
     from optuna_hdbo.structure import Groups
     from optuna_hdbo.structure import get_groups
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["AddGPUCBSampler", "GPUCBSampler", "Groups", "__version__", "get_groups"]
 
 _HOMES = {
-    "AddGPUCBSampler": "optuna_hdbo.samplers",
-    "GPUCBSampler": "optuna_hdbo.samplers",
+    "AddGPUCBSampler": "optuna_hdbo.samplers.add_gp_ucb",
+    "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
     "Groups": "optuna_hdbo.structure",
     "get_groups": "optuna_hdbo.structure",
 }

@@ -16,12 +16,15 @@ of a trimodal problem.
 from __future__ import annotations
 
 import argparse
+import importlib
+import pkgutil
 import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from optuna_hdbo.benchmarks import overhead
+from optuna_hdbo.benchmarks import pages
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import report
 from optuna_hdbo.benchmarks import rivals
@@ -110,6 +113,26 @@ def _overhead(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_page(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", choices=_pages(), help="whose figures")
+    add("results", type=Path, nargs="*", help="results files")
+    add("--out", type=Path, required=True, help="folder for the page and its images")
+
+
+def _pages() -> list[str]:
+    return sorted(module.name for module in pkgutil.iter_modules(pages.__path__))
+
+
+def _page(args: argparse.Namespace) -> int:
+    args.out.mkdir(parents=True, exist_ok=True)
+    module = importlib.import_module(f"{pages.__name__}.{args.name}")
+    text = module.make([r for path in args.results for r in runner.read(path)], args.out)
+    (args.out / f"{args.name}.md").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return 0
+
+
 def _add_list(parser: argparse.ArgumentParser) -> None:
     del parser  # no arguments
 
@@ -126,6 +149,7 @@ def _list(args: argparse.Namespace) -> int:
 _COMMANDS = {
     "run": (_add_run, _run, "run samplers on problems; resumes where it stopped"),
     "report": (_add_report, _report, "print Markdown tables of results, and draw them"),
+    "page": (_add_page, _page, "set a paper's own figures beside ours"),
     "overhead": (_add_overhead, _overhead, "time samplers per trial in large studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
 }

@@ -6,7 +6,7 @@ import time
 
 import optuna
 
-from optuna_hdbo.benchmarks.problems import Problem
+from optuna_hdbo.benchmarks.instances import Problem
 
 
 class Clock:

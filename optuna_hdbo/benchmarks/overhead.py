@@ -15,7 +15,7 @@ from optuna.distributions import FloatDistribution
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks import rivals
 from optuna_hdbo.benchmarks.clock import timed_trial
-from optuna_hdbo.benchmarks.problems import Problem
+from optuna_hdbo.benchmarks.instances import Problem
 
 
 _SEED = 0
@@ -56,7 +56,6 @@ def _problem(dim: int) -> Problem:
     centre = np.random.default_rng(_SEED).uniform(0.2, 0.8, dim)
     return Problem(
         name=f"smooth-{dim}",
-        purpose="tune",
         seed=_SEED,
         direction="minimize",
         bounds=np.tile([0.0, 1.0], (dim, 1)),

@@ -13,6 +13,7 @@ import numpy as np
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import rivals
+from optuna_hdbo.benchmarks.instances import Purpose
 
 
 CHECKPOINTS = (50, 100, 200)
@@ -25,7 +26,7 @@ Grouped = dict[str, dict[str, list[Result]]]
 def group(
     results: Sequence[Result],
     *,
-    purpose: problems.Purpose,
+    purpose: Purpose,
     labels: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     common_seeds: bool = False,

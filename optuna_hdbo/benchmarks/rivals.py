@@ -20,7 +20,7 @@ from typing import Any
 import optuna
 from optuna.samplers import BaseSampler
 
-from optuna_hdbo.benchmarks.problems import Problem
+from optuna_hdbo.benchmarks.instances import Problem
 
 
 N_STARTUP_TRIALS = 10

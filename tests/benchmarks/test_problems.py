@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import trimodal
-from optuna_hdbo.benchmarks.problems import Problem
+from optuna_hdbo.benchmarks.instances import Problem
 
 
 ALL = [(name, problems.SEEDS[p][2]) for p, names in problems.NAMES.items() for name in names]

@@ -1,4 +1,4 @@
-"""The samplers, one thin class per method: typed keywords and a docstring."""
+"""Add-GP-UCB as a sampler."""
 
 from __future__ import annotations
 
@@ -163,63 +163,3 @@ class AddGPUCBSampler(HDBOSampler):
             "n_startup_trials": 10,
         }
         return cls(**{**settings, **overrides})
-
-
-class GPUCBSampler(HDBOSampler):
-    """One Gaussian process over all parameters: Add-GP-UCB with a single group.
-
-    By default upper confidence bounds and expected improvements take turns, and so do two priors
-    of the lengthscales, one that expects every parameter to matter (that of Optuna's
-    ``GPSampler``) and one scaled by the dimension that expects few to (Hvarfner, Hellsten & Nardi
-    2024). :meth:`as_published` gives the paper's GP-UCB instead.
-
-    Parameters
-    ----------
-    kernel : {"matern52", "matern32", "se"}
-    ard : bool
-        A lengthscale per parameter, or one for all.
-    n_cyc : int or None
-        Observations between two fits; ``None`` is 5 % of the observations, at least 2.
-    beta : float, callable or str
-        Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 0.25 was
-        chosen by benchmark.
-    alternate : bool
-        Whether every other pair of queries maximises the expected improvement.
-    seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
-        As for :class:`AddGPUCBSampler`.
-
-    Raises
-    ------
-    ValueError
-        For a setting outside of its range, naming it; and in a study with several objectives.
-    """
-
-    def __init__(
-        self,
-        *,
-        kernel: Literal["matern52", "matern32", "se"] = "matern52",
-        ard: bool = True,
-        n_cyc: int | None = None,
-        beta: float | Callable[[int], float] | Literal["practical", "theory"] = 0.25,
-        alternate: bool = True,
-        seed: int | None = None,
-        n_startup_trials: int = 10,
-        independent_sampler: BaseSampler | None = None,
-        warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
-    ) -> None:
-        from optuna_hdbo.methods.gp_ucb import GPUCB
-
-        super().__init__(
-            GPUCB(kernel=kernel, ard=ard, n_cyc=n_cyc, beta=beta, alternate=alternate),
-            seed=seed,
-            n_startup_trials=n_startup_trials,
-            independent_sampler=independent_sampler,
-            warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
-        )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> AddGPUCBSampler:
-        """Return GP-UCB as the paper ran it: Add-GP-UCB with all parameters in one group."""
-        return AddGPUCBSampler.as_published(**{"max_group_size": 10**9, **overrides})
