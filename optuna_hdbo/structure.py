@@ -11,9 +11,9 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._core.additive import KEY
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.surrogate import Fitted
-from optuna_hdbo.methods.add_gp_ucb import KEY
 
 
 if TYPE_CHECKING:

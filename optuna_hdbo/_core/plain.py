@@ -104,14 +104,7 @@ class PlainQueries:
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
         prior, kind = self.cycle[seen.step % len(self.cycle)]
-        key = f"plain:{prior}"
-        fitted, source = latest(seen.records, key, domain)
-        record: dict[str, Any] = {}
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc):
-            fitted = self._fit(domain, seen, prior, fitted)
-            source = record[key] = fitted.to_json(domain.names)
-        cache = self._caches.setdefault(key, FactorCache())
-        posterior = cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
+        posterior, record = self.posterior(domain, seen, prior)
         if kind == "ucb":
             acquisition = Acquisition.ucb(posterior, root_beta)
         else:
@@ -119,6 +112,19 @@ class PlainQueries:
         maximiser = Maximiser(domain, good_points(seen.X, seen.y), effort=self.effort)
         known = np.concatenate([seen.X, seen.pending])
         return maximiser(acquisition, rng, known)[0], record, posterior
+
+    def posterior(
+        self, domain: Domain, seen: Observations, prior: PriorName
+    ) -> tuple[Posterior, dict[str, Any]]:
+        """Return the posterior under a prior, fitted anew if that is due, and what to record."""
+        key = f"plain:{prior}"
+        fitted, source = latest(seen.records, key, domain)
+        record: dict[str, Any] = {}
+        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc):
+            fitted = self._fit(domain, seen, prior, fitted)
+            source = record[key] = fitted.to_json(domain.names)
+        cache = self._caches.setdefault(key, FactorCache())
+        return cache.posterior(fitted, source, seen.X, seen.y, seen.pending), record
 
     def _fit(
         self, domain: Domain, seen: Observations, prior: PriorName, warm: Fitted | None
@@ -132,7 +138,7 @@ class PlainQueries:
             cold,
             seen.X,
             seen.y,
-            prior=Prior(prior, n_columns),
+            prior=Prior(prior, n_columns, scale=prior != "flat", noise=prior != "flat"),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             starts=starts,

@@ -17,25 +17,24 @@ import numpy as np
 
 from optuna_hdbo._core import decomposition as groupings
 from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.additive import GROWTH
+from optuna_hdbo._core.additive import KEY
+from optuna_hdbo._core.additive import PUBLISHED_BOUNDS
+from optuna_hdbo._core.additive import AdditiveModel
+from optuna_hdbo._core.additive import Search
+from optuna_hdbo._core.additive import grouped_columns
 from optuna_hdbo._core.direct import direct
-from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import fit
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.gp import join
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
-from optuna_hdbo._core.plain import n_fit_steps
 from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.plain import starts_of_fit
 from optuna_hdbo._core.schedule import Beta
 from optuna_hdbo._core.schedule import check_beta
 from optuna_hdbo._core.schedule import root_beta
@@ -44,7 +43,6 @@ from optuna_hdbo._core.settings import check_decomposition
 from optuna_hdbo._core.settings import check_integer
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
-from optuna_hdbo._core.surrogate import cold_start
 from optuna_hdbo._core.surrogate import is_due
 from optuna_hdbo._core.surrogate import latest
 from optuna_hdbo.methods.base import Domain
@@ -55,28 +53,15 @@ from optuna_hdbo.methods.base import Suggestion
 
 KernelName = Literal["se", "matern32", "matern52"]
 Update = Literal["alternate", "all_groups", "one_group"]
-Search = Literal["random", "swap", "gibbs"]
-
-KEY = "additive"
-"""Where the record of a suggestion keeps the additive fit."""
 
 STALL = 0.02
 """Improvement, in standard deviations of the values, that counts as progress."""
-
-PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
-"""Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
 EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
 FIRST_BANDWIDTH = 5e-6
 """1e-5 on [-1, 1]: no point tells anything about another. DIRECT then asks for the centre, and for
 points that differ from it in few columns."""
-
-GROWTH = 0.08
-"""Share of new observations that calls for another fit and search."""
-
-MOST_SCORED = 640
-"""Groupings that a first search may score unless the user says otherwise."""
 
 AWAY = 0.2
 """How far exploring queries keep from the best point: what lies nearer, the others refine."""
@@ -131,30 +116,25 @@ class AddGPUCB:
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
         self._cache = FactorCache()
+        self._model = AdditiveModel(
+            kernel,
+            max_group_size,
+            self.decomposition,
+            ungrouped,
+            decomposition_search,
+            n_decompositions,
+            shared_hyperparameters,
+        )
         self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"),), n_cyc)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
-        if self.decomposition is None:
-            return
-        named = {name for group in self.decomposition for name in group}
-        if unknown := sorted(named - set(domain.names)):
-            raise ValueError(
-                f"decomposition must name parameters of the study, but got {unknown}; "
-                f"the study has {sorted(domain.names)}."
-            )
-        left = sorted(set(domain.names) - named)
-        if left and self.ungrouped == "error":
-            raise ValueError(
-                f"decomposition must hold every parameter, but it leaves out {left}. Add them, or "
-                'say ungrouped="single" to make each a group of its own, or ungrouped="centre" '
-                "to leave them at the centre of their range."
-            )
+        self._model.validate(domain)
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
-        groups = None if self.decomposition is None else self._known_groups(domain)
+        groups = self._model.known_groups(domain)
         fitted, source = latest(seen.records, KEY, domain, groups)
         stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
@@ -166,7 +146,8 @@ class AddGPUCB:
         record = {}
         cap, small = self._bandwidth_cap(seen)
         if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
-            fitted = self._learn(domain, seen, fitted, cap, streams)
+            search = streams.generator(f"{self.name}:groups", seen.step)
+            fitted = self._model.learn(domain, seen, fitted, search, cap)
             source = record[KEY] = fitted.to_json(domain.names)
         kernel = fitted.kernel
         if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
@@ -241,91 +222,6 @@ class AddGPUCB:
                 ]
         return x
 
-    def _learn(
-        self,
-        domain: Domain,
-        seen: Observations,
-        warm: Fitted | None,
-        cap: float,
-        streams: Streams,
-    ) -> Fitted:
-        """Fit hyperparameters and, unless it is known, the grouping."""
-        rng = streams.generator(f"{self.name}:groups", seen.step)
-        size = min(self.max_group_size, len(domain))
-        if self.decomposition is not None:
-            groups = self._known_groups(domain)
-        elif warm is not None and max(len(g) for g in warm.kernel.groups) <= size:
-            groups = warm.kernel.groups
-        else:
-            groups = join(groupings.random_groups(len(domain), size, rng))
-        kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
-        if self.decomposition is None and len(domain) > 1:
-            n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
-            other, found = groupings.search(
-                self.decomposition_search, kernel, seen.X, seen.y, size, n, rng
-            )
-            if found:
-                start = Fitted(other, 0, 0, likelihood)
-                other, value = self._fit(domain, seen, other.groups, start, cap)
-                if value > likelihood:  # each at its own hyperparameters
-                    kernel, likelihood = other, value
-        cycle = 0 if warm is None else warm.cycle + 1
-        return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
-
-    def _n_to_score(self, n_columns: int, n: int, *, first: bool) -> int:
-        """Return how many groupings a search may score."""
-        if self.n_decompositions is not None:
-            return self.n_decompositions
-        if self.decomposition_search == "random":
-            return n_columns
-        # A local search recovers the groups of 12 columns in 16 D scores from nowhere. Later ones
-        # go on from there, and get fewer as scores grow dear.
-        if first:
-            return min(16 * n_columns, MOST_SCORED)
-        return min(math.ceil(n_columns * min(4.0, max(0.25, 1e4 / n**2))), MOST_SCORED // 8)
-
-    def _fit(
-        self,
-        domain: Domain,
-        seen: Observations,
-        groups: Sequence[IntArray],
-        warm: Fitted | None,
-        cap: float,
-    ) -> tuple[Kernel, float]:
-        shared = self.shared_hyperparameters
-        cold = cold_start(domain, self.kernel, groups, min(0.5, cap), 0.01 if shared else 1e-3)
-        starts = starts_of_fit(warm, cold)
-        if len(starts[0].scales) != len(cold.scales):
-            starts[0] = cold
-        if shared:
-            low, high = PUBLISHED_BOUNDS.lengthscale
-            bounds = replace(PUBLISHED_BOUNDS, lengthscale=(low, min(high, cap)))
-            prior = Prior("flat", scale=False, noise=False)
-            starts.append(cold)
-        else:
-            bounds, prior = Bounds(), Prior("inverse-square")
-        return fit(
-            cold,
-            seen.X,
-            seen.y,
-            prior=prior,
-            bounds=bounds,
-            lengthscales="all" if shared else "column",
-            scales="all" if shared else "group",
-            starts=starts,
-            n_steps=n_fit_steps(warm, starts),
-        )
-
-    def _known_groups(self, domain: Domain) -> tuple[IntArray, ...]:
-        """Return the user's groups, less the parameters that this domain lacks."""
-        assert self.decomposition is not None
-        index = {name: i for i, name in enumerate(domain.names)}
-        groups = [[index[name] for name in group if name in index] for group in self.decomposition]
-        if self.ungrouped != "centre":
-            used = {i for group in groups for i in group}
-            groups += [[i] for i in range(len(domain)) if i not in used]
-        return join([group for group in groups if group] or [[i] for i in range(len(domain))])
-
     def _bandwidth_cap(self, seen: Observations) -> tuple[float, int]:
         """Return the largest bandwidth, and how many points in a row were well known before."""
         for record in reversed(seen.records):
@@ -375,17 +271,6 @@ class AddGPUCB:
     ) -> Mapping[str, float]:
         report = prediction(seen, posterior, x)
         return report if fitted is None else {**report, "n_groups": len(fitted.kernel.groups)}
-
-
-def grouped_columns(
-    domain: Domain, groups: Sequence[IntArray] | None
-) -> tuple[BoolArray, FloatArray]:
-    """Return the columns that are in a group (all without groups), and the domain's centre."""
-    free = np.ones(len(domain), np.bool_)
-    if groups is not None:
-        free[:] = False
-        free[np.concatenate(groups)] = True
-    return free, domain.from_unit(np.full((1, len(domain)), 0.5))[0]
 
 
 def has_stalled(y: FloatArray, window: int) -> bool:
