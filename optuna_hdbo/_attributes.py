@@ -115,12 +115,12 @@ def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float]) 
 
 
 def read_trials(
-    study: Study, states: tuple[TrialState, ...], *, cached: bool = False
+    study: Study, states: tuple[TrialState, ...] | None = None, *, cached: bool = False
 ) -> list[FrozenTrial]:
     """Return the study's trials by ascending number, not copied: do not write to them.
 
-    Under Hyperband these are the trials of all brackets. ``cached`` accepts the state of affairs
-    when the trial began.
+    Under Hyperband these are the trials of all brackets. Without ``states`` the list is complete,
+    and cheap however long it is. ``cached`` accepts the state of affairs when the trial began.
     """
     return study._get_trials(deepcopy=False, states=states, use_cache=cached)
 

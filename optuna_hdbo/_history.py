@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -27,12 +28,13 @@ from optuna_hdbo._space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State
-from optuna_hdbo.methods.base import standardise
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
+
+Array = TypeVar("Array", bound=np.ndarray)
 
 _logger = logging.getLogger(__name__)
 
@@ -123,10 +125,14 @@ class History:
     def _forget(self) -> None:
         self.known: dict[str, BaseDistribution] = {}
         """Every parameter that a finished trial had, with its latest distribution."""
-        self._settled: set[int] = set()
+        self._n_listed = 0
+        self._open: set[int] = set()  # listed trials that may still change
         self._finished: list[_Finished] = []
+        self._pruned: list[int] = []  # positions in the list above
         self._constraint_names: set[str] = set()
         self._X = np.empty((0, 0))
+        self._values = np.empty(0)
+        self._numbers = np.empty(0, dtype=np.int64)
         self._changes = _Changes()
         self._records: list[Record] = []
         self._suggestions: dict[int, StoredSuggestion | None] = {}  # of running trials
@@ -137,22 +143,32 @@ class History:
         if key != self._study or space is not self._space:
             self._forget()
             self._study, self._space = key, space
-            self._X = np.empty((16, len(space.domain)))
+            self._allocate(16, len(space.domain))
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         running = []
-        for other in read_trials(study, tuple(_STATES)):
-            if other.number in self._settled:
-                continue
-            if other.state == TrialState.RUNNING:
+        for other in self._unsettled(read_trials(study)):
+            if other.state == TrialState.WAITING:
+                self._open.add(other.number)
+            elif other.state == TrialState.RUNNING:
+                self._open.add(other.number)
                 if other.number != trial.number:
                     running.append(other)
             else:
+                self._open.discard(other.number)
                 self._settle(other, space, sign)
         return self._observations(space, running, trial.number, sign)
 
+    def _unsettled(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
+        """Return the trials that are new, or that were not finished when last read."""
+        old = sorted(self._open)
+        new = trials[self._n_listed :]
+        if new and new[-1].number != len(trials) - 1:  # no storage of Optuna leaves gaps
+            raise ValueError("the trials of a study must be numbered without gaps.")
+        self._n_listed = len(trials)
+        return [trials[number] for number in old] + new
+
     def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
         """Take in a trial that will never change again."""
-        self._settled.add(trial.number)
         self._suggestions.pop(trial.number, None)
         suggestion = self._read_suggestion(trial)
         if suggestion is not None:
@@ -176,6 +192,11 @@ class History:
             self._changes.add_completed(reported, sign * value)
         self._insert(_Finished(trial.number, sign * value, pruned_at, constraints_of(trial)), row)
 
+    def _allocate(self, n: int, n_columns: int) -> None:
+        self._X = np.empty((n, n_columns))
+        self._values = np.empty(n)
+        self._numbers = np.empty(n, dtype=np.int64)
+
     def _insert(self, finished: _Finished, row: FloatArray) -> None:
         n = len(self._finished)
         at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
@@ -183,10 +204,14 @@ class History:
         self._constraint_names.update(finished.constraints)
         # Rows are only ever appended in place: arrays handed out earlier look at the same memory.
         if at < n or n == len(self._X):
-            grown = np.empty((max(2 * n, 16), self._X.shape[1]))
-            grown[:at], grown[at + 1 : n + 1] = self._X[:at], self._X[at:n]
-            self._X = grown
-        self._X[at] = row
+            old = self._X, self._values, self._numbers
+            self._allocate(max(2 * n, 16), self._X.shape[1])
+            for a, b in zip((self._X, self._values, self._numbers), old, strict=True):
+                a[:at], a[at + 1 : n + 1] = b[:at], b[at:n]
+            self._pruned = [i + (i >= at) for i in self._pruned]
+        if finished.pruned_at is not None:
+            insort(self._pruned, at)
+        self._X[at], self._values[at], self._numbers[at] = row, finished.value, finished.number
 
     def _read_suggestion(self, trial: FrozenTrial) -> StoredSuggestion | None:
         try:
@@ -226,26 +251,26 @@ class History:
             if suggestion is not None:
                 self._keep_record(records, trial, suggestion)
         n = len(self._finished)
-        y, shift, scale = standardise(np.array([self._value(f) for f in self._finished]))
-        X = self._X[:n]
-        X.flags.writeable = False
+        pruned = np.zeros(n, dtype=np.bool_)
+        values = self._values[:n]
+        if self._pruned:
+            pruned[self._pruned] = True
+            values = values.copy()
+            values[self._pruned] = [self._value(self._finished[i]) for i in self._pruned]
         return Observations(
-            X=X,
-            y=y,
-            numbers=np.array([f.number for f in self._finished], dtype=np.int64),
-            pruned=np.array([f.pruned_at is not None for f in self._finished], dtype=np.bool_),
+            X=_read_only(self._X[:n]),
+            values=_read_only(values),
+            numbers=_read_only(self._numbers[:n]),
+            pruned=pruned,
             pending=np.array(pending) if pending else np.empty((0, len(space.domain))),
             constraints=self._constraints(),
             records=records,
             step=step,
-            shift=shift,
-            scale=scale,
             sign=sign,
         )
 
     def _value(self, finished: _Finished) -> float:
-        if finished.pruned_at is None:
-            return finished.value
+        assert finished.pruned_at is not None
         return self._changes.final_value(finished.pruned_at, finished.value)
 
     def _pending_row(
@@ -271,3 +296,8 @@ class History:
         return np.array(
             [[f.constraints.get(name, math.nan) for name in columns] for f in self._finished]
         )
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array

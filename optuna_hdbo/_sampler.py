@@ -177,7 +177,7 @@ class HDBOSampler(BaseSampler):
             seen = self._history.read(study, trial, space)
             self._validate(self._history.known)
             self._warn_of_constraints(seen)
-            if len(seen.y) >= max(self._n_startup_trials, 1):
+            if len(seen.values) >= max(self._n_startup_trials, 1):
                 params, text, report = self._ask(space, seen)
             elif self._independent_sampler is not None:
                 return {}

@@ -95,7 +95,7 @@ def raw(seen: Observations) -> list[float]:
 
 
 def assert_same(one: Observations, other: Observations) -> None:
-    for name in ("X", "y", "numbers", "pruned", "pending", "constraints"):
+    for name in ("X", "values", "y", "numbers", "pruned", "pending", "constraints"):
         a, b = getattr(one, name), getattr(other, name)
         assert a.shape == b.shape, name
         assert a.dtype == b.dtype, name
@@ -439,3 +439,21 @@ def test_a_trial_costs_the_same_however_many_there_are(
         study.add_trial(finished(i / 50, 1.0))
         read(study, history=history, space=space)
     assert len(encoded) == 50
+
+
+def test_settled_trials_are_not_looked_at_again(study: optuna.Study) -> None:
+    """Per trial a handful of trials is touched, not the thousands that are finished."""
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    late = study.ask(SPACE)
+    for i in range(20):
+        study.add_trial(finished(i / 20, float(i)))
+        assert len(read(study, history=history, space=space).values) == i + 1
+    study.enqueue_trial(params(0.3))
+    assert len(history._unsettled(study.get_trials(deepcopy=False))) == 2
+    study.tell(late, 5.0)
+    study.tell(study.ask(SPACE), 6.0)
+    seen = read(study, history=history, space=space)
+    assert seen.numbers.tolist() == list(range(22))
+    assert seen.values[0] == 5.0
+    assert seen.values[-1] == 6.0
+    assert history._unsettled(study.get_trials(deepcopy=False)) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from typing import Literal
 
@@ -45,8 +46,8 @@ class Observations:
     ----------
     X : FloatArray, shape (n, D)
         Evaluated points in the columns of a :class:`Domain`.
-    y : FloatArray, shape (n,)
-        Their values: maximised, finite, mean 0 and standard deviation 1.
+    values : FloatArray, shape (n,)
+        Their values, maximised, in the objective's units but for ``sign``; maybe infinite.
     numbers : IntArray, shape (n,)
         Trial number of each row, ascending.
     pruned : BoolArray, shape (n,)
@@ -59,21 +60,43 @@ class Observations:
         Decisions of earlier suggestions, by ascending trial number, whatever the trials' states.
     step : int
         Number of the trial that the point is for.
-    shift, scale, sign : float
+    sign : float
+        ``sign * values`` are the objective's values.
+
+    Attributes
+    ----------
+    y : FloatArray, shape (n,)
+        Values made finite, with mean 0 and standard deviation 1.
+    shift, scale : float
         ``sign * (y * scale + shift)`` is in the objective's units.
     """
 
     X: FloatArray
-    y: FloatArray
+    values: FloatArray
     numbers: IntArray
     pruned: BoolArray
     pending: FloatArray
     constraints: FloatArray
     records: Sequence[Record] = ()
     step: int = 0
-    shift: float = 0.0
-    scale: float = 1.0
     sign: float = 1.0
+
+    @cached_property
+    def _standardised(self) -> tuple[FloatArray, float, float]:
+        # Not before somebody asks: a method that compares values alone never does.
+        return standardise(self.values)
+
+    @property
+    def y(self) -> FloatArray:  # noqa: D102 described with the class
+        return self._standardised[0]
+
+    @property
+    def shift(self) -> float:  # noqa: D102
+        return self._standardised[1]
+
+    @property
+    def scale(self) -> float:  # noqa: D102
+        return self._standardised[2]
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""
@@ -92,18 +115,15 @@ class Observations:
         """Build observations for use without Optuna; ``values`` are raw and maximised."""
         X = np.ascontiguousarray(X, dtype=np.float64)
         n, n_columns = X.shape
-        y, shift, scale = standardise(np.asarray(values, dtype=np.float64))
         return cls(
             X=X,
-            y=y,
+            values=np.array(values, dtype=np.float64),
             numbers=np.arange(n),
             pruned=np.zeros(n, dtype=np.bool_),
             pending=np.empty((0, n_columns)) if pending is None else pending,
             constraints=np.empty((n, 0)),
             records=records,
             step=n if step is None else step,
-            shift=shift,
-            scale=scale,
         )
 
 
