@@ -449,7 +449,9 @@ def test_settled_trials_are_not_looked_at_again(study: optuna.Study) -> None:
         study.add_trial(finished(i / 20, float(i)))
         assert len(read(study, history=history, space=space).values) == i + 1
     study.enqueue_trial(params(0.3))
-    assert len(history._unsettled(study.get_trials(deepcopy=False))) == 2
+    read(study, history=history, space=space)
+    trials = study.get_trials(deepcopy=False)
+    assert [t.number for t in history._unsettled(trials)] == [0, 21]
     study.tell(late, 5.0)
     study.tell(study.ask(SPACE), 6.0)
     seen = read(study, history=history, space=space)

@@ -87,15 +87,15 @@ class Observations:
         return standardise(self.values)
 
     @property
-    def y(self) -> FloatArray:  # noqa: D102 described with the class
+    def y(self) -> FloatArray:
         return self._standardised[0]
 
     @property
-    def shift(self) -> float:  # noqa: D102
+    def shift(self) -> float:
         return self._standardised[1]
 
     @property
-    def scale(self) -> float:  # noqa: D102
+    def scale(self) -> float:
         return self._standardised[2]
 
     def in_units(self, y: float) -> float:
