@@ -65,27 +65,39 @@ class StoredSuggestion:
         return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
-def write_suggestion(study: Study, trial: FrozenTrial, text: str) -> None:
-    """Store the text of a suggestion with its trial."""
+def write_suggestion(
+    study: Study, trial: FrozenTrial, text: str, *, replaces: bool = False
+) -> None:
+    """Store the text of a suggestion with its trial, perhaps in the place of an earlier one."""
     chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
+    storage, trial_id = study._storage, trial._trial_id
+    if len(chunks) > 1 and (replaces or f"{_SUGGESTION}0" in trial.system_attrs):
+        # Nobody may read parts of both.
+        storage.set_trial_system_attr(trial_id, f"{_SUGGESTION}0", None)
     # Backwards: whoever sees chunk 0 sees them all.
     for i, chunk in reversed(list(enumerate(chunks))):
-        study._storage.set_trial_system_attr(trial._trial_id, f"{_SUGGESTION}{i}", chunk)
+        storage.set_trial_system_attr(trial_id, f"{_SUGGESTION}{i}", chunk)
+
+
+def stored_chunks(trial: FrozenTrial) -> list[Any]:
+    """Return the attributes that hold a trial's suggestion, in order."""
+    attributes = trial.system_attrs
+    chunks: list[Any] = []
+    while (key := f"{_SUGGESTION}{len(chunks)}") in attributes:
+        chunks.append(attributes[key])
+    return chunks
 
 
 def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
-    """Return what :func:`write_suggestion` stored, ``None`` if there is nothing.
+    """Return what :func:`write_suggestion` stored, ``None`` if there is nothing (yet).
 
     Raises
     ------
     ValueError
         Where the attributes are not what this version writes.
     """
-    attributes = trial.system_attrs
-    chunks: list[Any] = []
-    while (key := f"{_SUGGESTION}{len(chunks)}") in attributes:
-        chunks.append(attributes[key])
-    if not chunks:
+    chunks = stored_chunks(trial)
+    if not chunks or chunks[0] is None:
         return None
     if not all(isinstance(chunk, str) for chunk in chunks):
         raise ValueError("a chunk is not a string")

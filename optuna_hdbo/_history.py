@@ -22,6 +22,7 @@ from optuna_hdbo._attributes import StoredSuggestion
 from optuna_hdbo._attributes import constraints_of
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._attributes import stored_chunks
 from optuna_hdbo._attributes import study_key
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._space import SearchSpace
@@ -135,7 +136,10 @@ class History:
         self._numbers = np.empty(0, dtype=np.int64)
         self._changes = _Changes()
         self._records: list[Record] = []
-        self._suggestions: dict[int, StoredSuggestion | None] = {}  # of running trials
+        # Of running trials, with the text that was read: its worker may write another one.
+        self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
+        self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
+        self._running: set[bytes] = set()
 
     def read(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Observations:
         """Return everything known when ``trial`` asks for a point of ``space``."""
@@ -167,23 +171,30 @@ class History:
         self._n_listed = len(trials)
         return [trials[number] for number in old] + new
 
+    def is_taken(self, row: FloatArray) -> bool:
+        """Tell whether any trial, finished or running when last read, has this row (D,)."""
+        key = row.tobytes()
+        return key in self._tried or key in self._running
+
     def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
         """Take in a trial that will never change again."""
         self._suggestions.pop(trial.number, None)
         suggestion = self._read_suggestion(trial)
         if suggestion is not None:
             self._keep_record(self._records, trial, suggestion)
-        if trial.state == TrialState.FAIL:
+        failed = trial.state == TrialState.FAIL
+        # A trial may fail, or its worker be killed, before it has asked for every parameter.
+        row = self._pending_row(trial, suggestion, space) if failed else space.encode(trial.params)
+        if row is not None:
+            self._tried.add(row.tobytes())
+        if failed:
             return
         self.known.update(trial.distributions)
         pruned_at, value = None, trial.value
         if trial.state == TrialState.PRUNED:
             pruned_at = trial.last_step if self._use_pruned else None
             value = None if pruned_at is None else trial.intermediate_values[pruned_at]
-        if value is None or math.isnan(value):
-            return
-        row = space.encode(trial.params)
-        if row is None:
+        if row is None or value is None or math.isnan(value):
             return
         if pruned_at is None:
             reported = {
@@ -241,15 +252,17 @@ class History:
         pending = []
         records = list(self._records)
         for trial in running:
-            suggestion = self._suggestions.get(trial.number)
-            if suggestion is None:
+            chunks = stored_chunks(trial)
+            known, suggestion = self._suggestions.get(trial.number, ([], None))
+            if chunks != known:
                 suggestion = self._read_suggestion(trial)
-                self._suggestions[trial.number] = suggestion
+                self._suggestions[trial.number] = chunks, suggestion
             row = self._pending_row(trial, suggestion, space)
             if row is not None:
                 pending.append(row)
             if suggestion is not None:
                 self._keep_record(records, trial, suggestion)
+        self._running = {row.tobytes() for row in pending}
         n = len(self._finished)
         pruned = np.zeros(n, dtype=np.bool_)
         values = self._values[:n]

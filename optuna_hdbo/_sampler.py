@@ -8,6 +8,7 @@ import operator
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -24,6 +25,7 @@ from optuna_hdbo._attributes import study_key
 from optuna_hdbo._attributes import write_report
 from optuna_hdbo._attributes import write_suggestion
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.nudge import nudged
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.threads import one_blas_thread
 from optuna_hdbo._history import History
@@ -41,6 +43,9 @@ _logger = logging.getLogger(__name__)
 
 NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError, ValueError)
 """What a study survives when it comes out of a method's suggestion."""
+
+MAX_ROUNDS = 4
+"""How often a method is asked for a point that no other worker has published meanwhile."""
 
 
 class HDBOSampler(BaseSampler):
@@ -178,14 +183,54 @@ class HDBOSampler(BaseSampler):
             self._validate(self._history.known)
             self._warn_of_constraints(seen)
             if len(seen.values) >= max(self._n_startup_trials, 1):
-                params, text, report = self._ask(space, seen)
-            elif self._independent_sampler is not None:
+                return self._ask(study, trial, space, seen)
+            if self._independent_sampler is not None:
                 return {}
-            else:
-                params, text, report = self._draw(space, "startup", trial.number)
-            write_suggestion(study, trial, text)
-            write_report(study, trial, report)
+            # Nobody else draws from this trial's stream, so nobody else has this point.
+            params, stored = self._draw(space, trial.number)
+            write_suggestion(study, trial, stored.to_text())
             return params
+
+    def _ask(
+        self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations
+    ) -> dict[str, Any]:
+        """Ask the method, publish its point, and ask again if another trial has the same.
+
+        Workers that ask at the same moment cannot see each other's points, and a clear optimum (a
+        corner, say) is the same for all of them. So each looks again after it has published.
+        Whichever of two equal points is published last is seen by its worker beside the other
+        one, and given up; then the method knows of the other.
+        """
+        for i in range(MAX_ROUNDS):
+            params, stored, report = self._suggest(space, seen)
+            if self._is_taken(space, params):  # asking again would bring the same
+                break
+            write_suggestion(study, trial, stored.to_text(), replaces=i > 0)
+            seen = self._history.read(study, trial, space)
+            if not self._is_taken(space, params):
+                write_report(study, trial, report)
+                return params
+        params = self._nudge(space, params, trial.number)
+        stored = replace(stored, params=space.to_json(params))
+        write_suggestion(study, trial, stored.to_text(), replaces=i > 0)
+        write_report(study, trial, report)
+        return params
+
+    def _is_taken(self, space: SearchSpace, params: Mapping[str, Any]) -> bool:
+        """Tell whether a trial that was finished or running at the last look has this point."""
+        row = space.encode(params)
+        return row is not None and self._history.is_taken(row)
+
+    def _nudge(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
+        """Return a point that no trial has had: beside this one, if a column is continuous."""
+        row = space.encode(params)
+        if row is None:
+            return params
+        rng = self._streams.generator("nudge", number)
+        near = nudged(
+            space.domain, row, lambda other: self._is_taken(space, space.decode(other)), rng
+        )
+        return params if near is row else space.decode(near)
 
     def _validate(self, known: Mapping[str, BaseDistribution]) -> None:
         """Let the method object to the user's settings as soon as parameters are known.
@@ -197,37 +242,26 @@ class HDBOSampler(BaseSampler):
             self._method.validate(SearchSpace(known).domain)
             self._validated = dict(known)
 
-    def _ask(
+    def _suggest(
         self, space: SearchSpace, seen: Observations
-    ) -> tuple[dict[str, Any], str, Mapping[str, float]]:
+    ) -> tuple[dict[str, Any], StoredSuggestion, Mapping[str, float]]:
         try:
             with one_blas_thread():
                 suggestion = self._method.suggest(space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
-            text = stored.to_text()
+            stored.to_text()  # what is no JSON is refused here
         except NUMERICAL_FAILURES as error:
             _logger.warning(
                 f"Trial {seen.step} is drawn at random because {self} could not compute a "
                 f"suggestion: {type(error).__name__}: {error}"
             )
-            return self._draw(space, "startup", seen.step)
-        if self._is_pending(params, space, seen):
-            return self._draw(space, "startup", seen.step)
-        return params, text, suggestion.report
+            return *self._draw(space, seen.step), {}
+        return params, stored, suggestion.report
 
-    def _is_pending(self, params: dict[str, Any], space: SearchSpace, seen: Observations) -> bool:
-        """Tell whether a continuous space's point is being evaluated by another worker."""
-        if math.isfinite(space.domain.n_configurations):
-            return False
-        row = space.encode(params)
-        return row is not None and bool(np.any(np.all(seen.pending == row, axis=1)))
-
-    def _draw(
-        self, space: SearchSpace, purpose: str, number: int
-    ) -> tuple[dict[str, Any], str, Mapping[str, float]]:
-        params = space.draw(self._streams.generator(purpose, number))
-        return params, StoredSuggestion(space.to_json(params), None, None).to_text(), {}
+    def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
+        params = space.draw(self._streams.generator("startup", number))
+        return params, StoredSuggestion(space.to_json(params), None, None)
 
     def sample_independent(
         self,
