@@ -1,0 +1,40 @@
+"""Eight processes, one script, one seed: every storage that Optuna offers for that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import optuna
+import pytest
+import workers
+from histories import INTERPRETED
+
+import optuna_hdbo
+
+
+SAMPLERS = [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
+N_WORKERS = 8
+
+
+def test_eight_threads() -> None:
+    for name in SAMPLERS:
+        sampler = getattr(optuna_hdbo, name)(seed=0, n_startup_trials=8)
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(workers.slope, n_trials=4 * N_WORKERS, n_jobs=N_WORKERS)
+        points = [t.params for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
+        assert len({tuple(point.values()) for point in points}) == 4 * N_WORKERS
+
+
+@pytest.mark.skipif(INTERPRETED, reason="is about processes, which compiled code shares")
+def test_eight_processes(create_study: Callable[[], optuna.Study], url: str) -> None:
+    """Every trial is done, no two share a point, nothing is drawn for want of a suggestion."""
+    studies = {name: create_study() for name in SAMPLERS}
+    names = [(study.study_name, name) for name, study in studies.items()]
+    with workers.started(workers.optimise, [(url, names, 3)] * N_WORKERS) as processes:
+        workers.join(processes, 240)
+    for study in studies.values():
+        trials = study.trials
+        assert [t.number for t in trials] == list(range(3 * N_WORKERS))
+        assert all(t.state == optuna.trial.TrialState.COMPLETE for t in trials)
+        assert len({tuple(t.params.values()) for t in trials}) == len(trials)
+        assert all(len(t.params) == len(workers.PARAMETERS) for t in trials)
