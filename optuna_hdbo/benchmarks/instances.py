@@ -58,8 +58,8 @@ class Problem:
         A point of shape (D,), in the parameters' own units, to the objective's value.
     optimum : float
         The best value.
-    argopt : FloatArray, shape (D,)
-        A point that has it.
+    argopt : FloatArray, shape (D,), or None
+        A point that has it; ``None`` where ``optimum`` is only a bound.
     groups : tuple of tuples of str, or None
         The true additive groups, as parameter names, where the problem is about them.
     inert : tuple of str
@@ -74,7 +74,7 @@ class Problem:
     bounds: FloatArray
     evaluate: Callable[[FloatArray], float]
     optimum: float
-    argopt: FloatArray
+    argopt: FloatArray | None
     groups: tuple[Names, ...] | None = None
     inert: Names = ()
     purpose: Purpose = "report"

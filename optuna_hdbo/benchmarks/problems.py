@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optuna_hdbo.benchmarks import functions
+from optuna_hdbo.benchmarks import selection
 from optuna_hdbo.benchmarks.instances import Build
 from optuna_hdbo.benchmarks.instances import Names
 from optuna_hdbo.benchmarks.instances import Problem
@@ -32,6 +33,14 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "hartmann6-50": part(functions.hartmann6(), 50),
         "styblinski4-50": part(functions.styblinski(4), 50),
         "branin-50": part(functions.branin(), 50),
+        "fbranin-50": selection.copies(functions.branin(), 50),
+        "fhm6-50": selection.copies(functions.hartmann6(), 50),
+        "fst4-50": selection.copies(functions.styblinski(4), 50),
+        "hartmann6-200": part(functions.hartmann6(), 200),
+        "rotatedhm6-100": selection.rotated(functions.hartmann6(), 100),
+        "rover-60": selection.rover(60),
+        "lasso-100": selection.lasso(100, 5, 50),
+        "svm-32": selection.svm,
     },
     "tune": {
         "trimodal-11-3-3": modes(11, 3, 3),
@@ -48,6 +57,11 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "zakharov-20": whole(functions.zakharov(20)),
         "hartmann3-30": part(functions.hartmann3(), 30),
         "sixhump-50": part(functions.sixhump(), 50, translate=True),
+        "fhm3-50": selection.copies(functions.hartmann3(), 50),
+        "fcamel-50": selection.copies(functions.sixhump(), 50),
+        "flevy5-50": selection.copies(functions.levy(5), 50),
+        "rover-30": selection.rover(30),
+        "lasso-60": selection.lasso(60, 3, 30),
     },
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
