@@ -14,19 +14,37 @@ from optuna_hdbo._version import __version__
 
 
 if TYPE_CHECKING:
+    from optuna_hdbo.importance import GradISImportanceEvaluator
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
     from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
+    from optuna_hdbo.samplers.vs_bo import VSBOSampler
+    from optuna_hdbo.selections import Selection
+    from optuna_hdbo.selections import get_selections
     from optuna_hdbo.structure import Groups
     from optuna_hdbo.structure import get_groups
 
 
-__all__ = ["AddGPUCBSampler", "GPUCBSampler", "Groups", "__version__", "get_groups"]
+__all__ = [
+    "AddGPUCBSampler",
+    "GPUCBSampler",
+    "GradISImportanceEvaluator",
+    "Groups",
+    "Selection",
+    "VSBOSampler",
+    "__version__",
+    "get_groups",
+    "get_selections",
+]
 
 _HOMES = {
     "AddGPUCBSampler": "optuna_hdbo.samplers.add_gp_ucb",
     "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
+    "GradISImportanceEvaluator": "optuna_hdbo.importance",
     "Groups": "optuna_hdbo.structure",
+    "Selection": "optuna_hdbo.selections",
+    "VSBOSampler": "optuna_hdbo.samplers.vs_bo",
     "get_groups": "optuna_hdbo.structure",
+    "get_selections": "optuna_hdbo.selections",
 }
 
 

@@ -1,0 +1,173 @@
+"""The Gaussian that CMA-ES would sample from next, had it proposed the points of a history.
+
+Hansen, "The CMA Evolution Strategy: A Tutorial" (2016); points that it did not propose are
+shrunk as in Hansen, "Injecting external solutions into CMA-ES" (2011).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+
+
+FIRST_SIGMA = 0.2
+"""Of the authors' code."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """A normal distribution of points.
+
+    Parameters
+    ----------
+    mean : FloatArray, shape (D,)
+    covariance : FloatArray, shape (D, D)
+    """
+
+    mean: FloatArray
+    covariance: FloatArray
+
+    def given(self, columns: IntArray) -> Conditional:
+        """Return the distribution of the other columns once these are known."""
+        rest = np.setdiff1d(np.arange(len(self.mean)), columns)
+        C = self.covariance
+        gain = np.linalg.solve(C[np.ix_(columns, columns)], C[np.ix_(columns, rest)]).T
+        spread = C[np.ix_(rest, rest)] - gain @ C[np.ix_(columns, rest)]
+        values, vectors = np.linalg.eigh((spread + spread.T) / 2.0)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return Conditional(columns, rest, self.mean, gain, root)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """A normal distribution of some columns, whose mean is linear in the others.
+
+    Parameters
+    ----------
+    columns, rest : IntArray, shapes (p,), (q,)
+        What is known, and what is drawn.
+    mean : FloatArray, shape (p + q,)
+    gain : FloatArray, shape (q, p)
+    root : FloatArray, shape (q, q)
+        ``root @ root.T`` is the covariance.
+    """
+
+    columns: IntArray
+    rest: IntArray
+    mean: FloatArray
+    gain: FloatArray
+    root: FloatArray
+
+    def draw(self, known: FloatArray, rng: np.random.Generator, n: int) -> FloatArray:
+        """Draw n points of the rest given the known columns' values (p,), shape (n, q)."""
+        centre = self.mean[self.rest] + self.gain @ (known - self.mean[self.columns])
+        return np.asarray(centre + rng.standard_normal((n, len(self.rest))) @ self.root.T)
+
+
+def to_unit(domain: Domain, X: FloatArray) -> FloatArray:
+    """Return points (m, D) of a domain in [0, 1]^D: the middle of a choice's share."""
+    U = X.copy()
+    for c in np.flatnonzero(domain.categorical):
+        grid = domain.grids[c]
+        assert grid is not None
+        U[:, c] = (U[:, c] + 0.5) / len(grid)
+    return U
+
+
+def follow(U: FloatArray, y: FloatArray, n_init: int, size: int) -> Gaussian:
+    """Return the Gaussian after all complete generations of a history.
+
+    Parameters
+    ----------
+    U : FloatArray, shape (n, D)
+        Points of the unit cube, in the order of their evaluation.
+    y : FloatArray, shape (n,)
+        Larger is better.
+    n_init : int
+        Points at the beginning whose better half gives the first mean.
+    size : int
+        Points of a generation.
+    """
+    n, n_columns = U.shape
+    strategy = Strategy(n_columns, size)
+    first = U[: max(1, n_init)]
+    best = np.argsort(-y[: len(first)], kind="stable")[: max(1, len(first) // 2)]
+    strategy.mean = first[best].mean(axis=0)
+    for start in range(n_init, n - size + 1, size):
+        order = np.argsort(-y[start : start + size], kind="stable")
+        strategy.update(U[start : start + size][order])
+    return Gaussian(strategy.mean, strategy.sigma**2 * strategy.C)
+
+
+class Strategy:
+    """State and update of CMA-ES, with positive weights.
+
+    Parameters
+    ----------
+    n_columns : int
+    size : int
+        Points of a generation, at least 2.
+    """
+
+    def __init__(self, n_columns: int, size: int) -> None:
+        N = float(n_columns)
+        mu = max(1, size // 2)
+        weights = np.log((size + 1.0) / 2.0) - np.log(np.arange(1, mu + 1))
+        self.weights = weights / weights.sum()
+        mu_eff = 1.0 / float((self.weights**2).sum())
+        self.mu_eff = mu_eff
+        self.c_sigma = (mu_eff + 2.0) / (N + mu_eff + 5.0)  # eq. (55)
+        self.d_sigma = (
+            1.0 + 2.0 * max(0.0, float(np.sqrt((mu_eff - 1.0) / (N + 1.0))) - 1.0) + self.c_sigma
+        )
+        self.c_c = (4.0 + mu_eff / N) / (N + 4.0 + 2.0 * mu_eff / N)  # eq. (56)
+        self.c_1 = 2.0 / ((N + 1.3) ** 2 + mu_eff)  # eq. (57)
+        self.c_mu = min(
+            1.0 - self.c_1, 2.0 * (mu_eff - 2.0 + 1.0 / mu_eff) / ((N + 2.0) ** 2 + mu_eff)
+        )  # eq. (58)
+        self.length = float(np.sqrt(N) * (1.0 - 1.0 / (4.0 * N) + 1.0 / (21.0 * N**2)))
+        self.longest = float(np.sqrt(N) + 2.0 * N / (N + 2.0))
+        self.mean = np.full(n_columns, 0.5)
+        self.sigma = FIRST_SIGMA
+        self.C = np.eye(n_columns)
+        self.p_sigma = np.zeros(n_columns)
+        self.p_c = np.zeros(n_columns)
+        self.generation = 0
+
+    def update(self, U: FloatArray) -> None:
+        """Learn from one generation, shape (size, D), the best point first."""
+        values, vectors = np.linalg.eigh(self.C)
+        values = np.maximum(values, 1e-14)
+        whiten = (vectors / np.sqrt(values)) @ vectors.T
+        steps = (U[: len(self.weights)] - self.mean) / self.sigma
+        lengths = np.sqrt(((steps @ whiten) ** 2).sum(axis=1))
+        steps *= np.minimum(1.0, self.longest / np.maximum(lengths, 1e-300))[:, None]
+        step = self.weights @ steps  # eq. (41)
+        self.mean = self.mean + self.sigma * step
+        self.generation += 1
+        c = self.c_sigma
+        self.p_sigma = (1.0 - c) * self.p_sigma + np.sqrt(c * (2.0 - c) * self.mu_eff) * (
+            whiten @ step
+        )  # eq. (43)
+        norm = float(np.linalg.norm(self.p_sigma))
+        decay = float(np.sqrt(1.0 - (1.0 - c) ** (2 * (self.generation + 1))))
+        n_columns = len(self.mean)
+        short = norm / decay < (1.4 + 2.0 / (n_columns + 1.0)) * self.length
+        c = self.c_c
+        self.p_c = (1.0 - c) * self.p_c
+        if short:
+            self.p_c = self.p_c + np.sqrt(c * (2.0 - c) * self.mu_eff) * step  # eq. (45)
+        left = (1.0 - float(short)) * c * (2.0 - c)
+        self.C = (
+            (1.0 + self.c_1 * left - self.c_1 - self.c_mu) * self.C
+            + self.c_1 * np.outer(self.p_c, self.p_c)
+            + self.c_mu * (steps.T * self.weights) @ steps
+        )  # eq. (47)
+        # eq. (44); never wider than the cube, never narrower than what moves anything
+        grown = self.sigma * np.exp((norm / self.length - 1.0) * self.c_sigma / self.d_sigma)
+        self.sigma = float(np.clip(grown, 1e-4, 1.0))
