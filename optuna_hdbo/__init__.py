@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
     from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
     from optuna_hdbo.samplers.vs_bo import VSBOSampler
-    from optuna_hdbo.selections import Selection
-    from optuna_hdbo.selections import get_selections
     from optuna_hdbo.structure import Groups
+    from optuna_hdbo.structure import Selection
     from optuna_hdbo.structure import get_groups
+    from optuna_hdbo.structure import get_selections
 
 
 __all__ = [
@@ -41,10 +41,10 @@ _HOMES = {
     "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
     "GradISImportanceEvaluator": "optuna_hdbo.importance",
     "Groups": "optuna_hdbo.structure",
-    "Selection": "optuna_hdbo.selections",
+    "Selection": "optuna_hdbo.structure",
     "VSBOSampler": "optuna_hdbo.samplers.vs_bo",
     "get_groups": "optuna_hdbo.structure",
-    "get_selections": "optuna_hdbo.selections",
+    "get_selections": "optuna_hdbo.structure",
 }
 
 

@@ -1,7 +1,9 @@
-"""Which parameters interact, as a study has learned it: read from its storage alone."""
+"""Which parameters interact and which matter, as a study learned it: from its storage alone."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
@@ -11,6 +13,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
+from optuna_hdbo._core import selection as selections
 from optuna_hdbo._core.additive import KEY
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.surrogate import Fitted
@@ -18,6 +21,7 @@ from optuna_hdbo._core.surrogate import Fitted
 
 if TYPE_CHECKING:
     from optuna.study import Study
+    from optuna.trial import FrozenTrial
 
 
 _STATES = (TrialState.RUNNING, TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
@@ -86,13 +90,8 @@ def get_groups(study: Study) -> Groups:
     """
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
-    for trial in reversed(trials):
-        try:
-            suggestion = read_suggestion(trial)
-        except ValueError:  # not ours, or of another version
-            continue
-        record = None if suggestion is None else suggestion.record
-        if record is not None and (groups := _parse(record.get(KEY), known)) is not None:
+    for _, record in _records(trials[::-1]):
+        if (groups := _parse(record.get(KEY), known)) is not None:
             return groups
     raise ValueError(
         f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
@@ -100,6 +99,83 @@ def get_groups(study: Study) -> Groups:
         "learns them once its plain model stops making progress; update='all_groups' learns them "
         "from the first model-based trial on."
     )
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The parameters that a trial found to matter, the most important first.
+
+    Parameters
+    ----------
+    trial : int
+        Number of the trial.
+    parameters : tuple of str
+    n_trials : int
+        Observations that it looked at.
+    """
+
+    trial: int
+    parameters: tuple[str, ...]
+    n_trials: int
+
+    def __str__(self) -> str:
+        """Return one line."""
+        names = ", ".join(self.parameters)
+        return f"trial {self.trial}, from {self.n_trials} observations: {names}"
+
+
+def get_selections(study: Study) -> list[Selection]:
+    """Return which parameters a study found to matter, selection by selection.
+
+    They are read from the study's trials, so that any process can ask, whatever the storage and
+    whether or not the study goes on. :class:`optuna_hdbo.VSBOSampler` selects anew now and then.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+
+    Returns
+    -------
+    list of Selection
+        In the order of the trials that made them; the last one is what the sampler works with.
+
+    Raises
+    ------
+    ValueError
+        Where no trial of the study carries a selection.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from optuna_hdbo import get_selections
+    >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
+    >>> print(get_selections(study)[-1])
+    """
+    trials = read_trials(study, _STATES)
+    known = {name for trial in trials for name in trial.distributions}
+    found = []
+    for number, record in _records(trials):
+        selection = selections.Selection.from_json(record.get(selections.KEY))
+        if selection is not None and known.issuperset(selection.names):
+            found.append(Selection(number, selection.names, selection.n))
+    if not found:
+        raise ValueError(
+            "study must have been sampled by VSBOSampler until it selected parameters, but none "
+            f"of the {len(trials)} trials of {study.study_name!r} carries a selection. The first "
+            "one is made once n_startup_trials + n_vs observations are there."
+        )
+    return found
+
+
+def _records(trials: list[FrozenTrial]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the numbers of the trials that carry a record, and the records."""
+    for trial in trials:
+        try:
+            suggestion = read_suggestion(trial)
+        except ValueError:  # not ours, or of another version
+            continue
+        if suggestion is not None and suggestion.record is not None:
+            yield trial.number, suggestion.record
 
 
 def _parse(data: Any, known: set[str]) -> Groups | None:

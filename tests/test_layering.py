@@ -41,6 +41,7 @@ BELOW = {
         "_core",
         "_history",
         "_space",
+        "importance",
         "methods",
         "samplers",
         "structure",

@@ -18,6 +18,7 @@ from histories import affordable
 import optuna_hdbo
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import GPUCBSampler
+from optuna_hdbo import VSBOSampler
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._sampler import HDBOSampler
 
@@ -85,6 +86,35 @@ def test_wrong_settings_are_named(name: str, value: Any) -> None:
     if name in ("kernel", "n_cyc", "beta", "n_startup_trials", "seed"):
         with pytest.raises(ValueError, match=rf"^{name} must be .* but got "):
             GPUCBSampler(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_vs", 1),
+        ("n_vs", 2.5),
+        ("criterion", "both"),
+        ("gain", 0.0),
+        ("gain", math.inf),
+        ("gain", math.nan),
+        ("gain", "6"),
+        ("gain", True),
+        ("n_is", 0),
+        ("unimportant", "uniform"),
+        ("n_draws", 0),
+        ("whole_every", -1),
+        ("n_cyc", 0),
+        ("kernel", "rbf"),
+        ("n_startup_trials", -1),
+        ("n_startup_trials", 2.5),
+        ("n_startup_trials", True),
+        ("seed", "x"),
+    ],
+)
+def test_wrong_settings_of_vs_bo_are_named(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} must be .* but got ") as error:
+        VSBOSampler(**{name: value})
+    assert repr(value) in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +278,8 @@ def test_a_sampler_is_far_better_than_random(name: str) -> None:
 @pytest.mark.parametrize("name", list(PUBLISHED))
 def test_the_published_settings_are_better_than_random(name: str) -> None:
     random = median_best(lambda seed: optuna.samplers.RandomSampler(seed=seed), 60)
-    ours = median_best(lambda seed: PUBLISHED[name](seed=seed, n_small_bandwidth=0), 60)
+    settings = {"n_small_bandwidth": 0} if "GPUCB" in name else {}
+    ours = median_best(lambda seed: PUBLISHED[name](seed=seed, **settings), 60)
     assert ours < random
 
 

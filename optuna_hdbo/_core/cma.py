@@ -36,7 +36,8 @@ class Gaussian:
         """Return the distribution of the other columns once these are known."""
         rest = np.setdiff1d(np.arange(len(self.mean)), columns)
         C = self.covariance
-        gain = np.linalg.solve(C[np.ix_(columns, columns)], C[np.ix_(columns, rest)]).T
+        by_known = np.linalg.solve(C[np.ix_(columns, columns)], C[np.ix_(columns, rest)])
+        gain: FloatArray = np.asarray(by_known.T, np.float64)
         spread = C[np.ix_(rest, rest)] - gain @ C[np.ix_(columns, rest)]
         values, vectors = np.linalg.eigh((spread + spread.T) / 2.0)
         root = vectors * np.sqrt(np.maximum(values, 0.0))

@@ -9,10 +9,47 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 
 Columns = tuple[int, ...]
 Loss = Callable[[Columns], float]
+
+KEY = "selection"
+"""Where the record of a suggestion keeps a selection."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The columns that matter, as one trial chose them.
+
+    Parameters
+    ----------
+    n : int
+        Observations that it was made from.
+    names : tuple of str
+        The most important first.
+    """
+
+    n: int
+    names: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        return {"n": self.n, "names": list(self.names)}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Selection | None:
+        """Return what an object describes, None if it is no selection."""
+        if not isinstance(data, dict):
+            return None
+        n, names = data.get("n"), data.get("names")
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(names, list):
+            return None
+        if not names or not all(isinstance(name, str) for name in names):
+            return None
+        return cls(n, tuple(names)) if len(set(names)) == len(names) else None
 
 
 def forward(ranking: Sequence[int], loss: Loss, first: int = 1) -> Columns:

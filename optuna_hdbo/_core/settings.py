@@ -22,6 +22,13 @@ def check_integer(name: str, value: Any, least: int, *, optional: bool = False) 
         )
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite positive number."""
+    number = isinstance(value, (int, float, np.integer, np.floating))
+    if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:
+        raise ValueError(f"{name} must be a positive number, but got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise ``ValueError`` unless ``value`` is one of ``choices``."""
     if value not in choices:

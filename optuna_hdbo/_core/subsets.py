@@ -1,4 +1,4 @@
-"""Marginal likelihoods of Gaussian processes on subsets of columns."""
+"""Gaussian processes on subsets of columns, and how likely they make the observations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import fit
 from optuna_hdbo._core.fit import log_likelihood
 from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.plain import n_fit_steps
+from optuna_hdbo._core.plain import starts_of_fit
 from optuna_hdbo._core.selection import Columns
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.surrogate import cold_start
 
 
 def restricted(domain: Domain, columns: IntArray) -> Domain:
@@ -26,6 +30,33 @@ def restricted(domain: Domain, columns: IntArray) -> Domain:
         tuple(domain.grids[c] for c in columns),
         domain.categorical[columns],
     )
+
+
+def fit_columns(
+    domain: Domain,
+    X: FloatArray,
+    y: FloatArray,
+    kind: str,
+    prior: Prior,
+    warm: Fitted | None = None,
+) -> Fitted:
+    """Return a fit of one process over all columns of a domain, a cold one without ``warm``."""
+    n_columns = len(domain)
+    # sqrt(D) / 7 keeps the correlation of two random points away from 0 in any dimension.
+    lengthscale = max(0.5, n_columns**0.5 / 7.0)
+    cold = cold_start(domain, kind, [np.arange(n_columns)], lengthscale, 1e-2)
+    starts = starts_of_fit(warm, cold)
+    kernel, likelihood = fit(
+        cold,
+        X,
+        y,
+        prior=prior,
+        bounds=Bounds(),
+        starts=starts,
+        n_steps=n_fit_steps(warm, starts),
+    )
+    cycle = 0 if warm is None else warm.cycle + 1
+    return Fitted(kernel, len(y), cycle, likelihood).rounded(domain)
 
 
 @dataclass(eq=False)
@@ -62,6 +93,16 @@ class SubsetFits:
     def kernel(self, columns: Columns) -> Kernel:
         """Return the fitted kernel, over all columns with these in its one group."""
         return self._of(columns)[1]
+
+    def part(self, columns: IntArray, domain: Domain) -> Fitted:
+        """Return the fit of these ascending columns as one of all columns of their domain."""
+        kernel = self.kernel(tuple(columns.tolist()))
+        group = (np.arange(len(columns)),)
+        lengthscales = kernel.lengthscales[columns]
+        kernel = replace(
+            kernel, groups=group, lengthscales=lengthscales, categorical=domain.categorical
+        )
+        return Fitted(kernel, len(self.y), 0, 0.0)
 
     def _of(self, columns: Columns) -> tuple[float, Kernel]:
         key = frozenset(columns)

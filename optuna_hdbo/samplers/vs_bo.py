@@ -114,7 +114,6 @@ class VSBOSampler(HDBOSampler):
             n_cyc=n_cyc,
             priors=priors,
             kernel=kernel,
-            n_init=n_startup_trials if isinstance(n_startup_trials, int) else 10,
         )
         super().__init__(
             method,
@@ -124,6 +123,7 @@ class VSBOSampler(HDBOSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
+        method.n_init = self._n_startup_trials
 
     @classmethod
     def as_published(cls, **overrides: Any) -> Self:

@@ -23,6 +23,7 @@ from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.vs_bo import VSBO
 
 
 PUBLISHED: dict[str, Any] = {
@@ -58,6 +59,22 @@ METHODS: dict[str, Callable[[], Method]] = {
     "published, known": lambda: AddGPUCB(
         **{**PUBLISHED, "n_small_bandwidth": 0, "decomposition": [["x0"], ["x1", "x2"]]},
         ungrouped="single",
+    ),
+}
+
+METHODS |= {
+    "vs-bo": lambda: VSBO(n_vs=4, n_init=3, n_is=50, whole_every=3),
+    "vs-bo, mix": lambda: VSBO(n_vs=5, n_init=0, n_is=20, whole_every=0, unimportant="mix"),
+    "vs-bo, incumbent": lambda: VSBO(n_vs=2, n_init=2, n_is=20, unimportant="incumbent"),
+    "vs-bo, published": lambda: VSBO(
+        n_vs=5,
+        n_init=3,
+        n_is=100,
+        criterion="momentum",
+        n_draws=1,
+        whole_every=0,
+        n_cyc=1,
+        priors=False,
     ),
 }
 
@@ -268,6 +285,7 @@ def test_records_of_others_do_no_harm(build: Callable[[], Method]) -> None:
     ledger = Ledger.started(DOMAINS["mixed"], 6)
     clean = ask(build(), ledger)
     keys = ("additive", "cap", "plain:inverse-square", "plain:dimension-scaled", "")
+    keys += ("selection", "whole", "important")
     for i, nonsense in enumerate(HOSTILE):
         ledger.records.append(Record(i, "complete", dict.fromkeys(keys, nonsense)))
     suggestion = ask(build(), ledger)
@@ -308,7 +326,7 @@ def test_records_of_another_version_are_survived(
     """A valid fit of some of the columns, or an extreme one, as another version may leave."""
     ledger = Ledger.started(DOMAINS["mixed"], 6)
     record = valid_record(["x0", "x2", "x3"], **changes)
-    keys = ("additive", "plain:inverse-square", "plain:dimension-scaled")
+    keys = ("additive", "plain:inverse-square", "plain:dimension-scaled", "whole", "important")
     ledger.records.append(Record(3, "complete", dict.fromkeys(keys, record)))
     method = build()
     for suggestion in ledger.run(method, 3):

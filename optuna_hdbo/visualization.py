@@ -1,0 +1,233 @@
+"""Figures of what a study has learned about its parameters, for people and for the dashboard.
+
+They need plotly, which the extra ``[dashboard]`` brings together with optuna-dashboard.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna.importance import BaseImportanceEvaluator
+from optuna.importance import get_param_importances
+from optuna.trial import FrozenTrial
+from optuna.trial import TrialState
+
+from optuna_hdbo.importance import GradISImportanceEvaluator
+from optuna_hdbo.structure import get_groups
+from optuna_hdbo.structure import get_selections
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from plotly.graph_objects import Figure
+
+
+FIGURE_IDS = {
+    "selections": "hdbo-selections",
+    "importances": "hdbo-importances",
+    "groups": "hdbo-groups",
+}
+"""Under which :func:`report` saves figures; a later report replaces them."""
+
+_SELECTED = "#4c78a8"
+
+
+def _plotly() -> Any:
+    try:
+        return importlib.import_module("plotly.graph_objects")
+    except ImportError as error:
+        raise ImportError(
+            "Figures need plotly: pip install plotly, or this package's extra [dashboard]."
+        ) from error
+
+
+def plot_selections(study: Study) -> Figure:
+    """Plot which parameters were selected when, the most often selected on top.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Sampled by :class:`optuna_hdbo.VSBOSampler`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A column per selection, a row per parameter that was ever selected; the colour is the
+        rank within the selection.
+
+    Raises
+    ------
+    ValueError
+        Where the study carries no selection.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    selections = get_selections(study)
+    times: dict[str, int] = {}
+    for selection in selections:
+        for name in selection.parameters:
+            times[name] = times.get(name, 0) + 1
+    names = sorted(times, key=lambda name: times[name])  # the first row is drawn at the bottom
+    ranks = [
+        [s.parameters.index(name) + 1 if name in s.parameters else None for s in selections]
+        for name in names
+    ]
+    labels = [f"{name} ({times[name]} of {len(selections)})" for name in names]
+    heatmap = go.Heatmap(
+        x=[str(s.trial) for s in selections],
+        y=labels,
+        z=ranks,
+        colorscale="Blues_r",
+        zmin=1,
+        zmax=max(len(s.parameters) for s in selections) + 1,
+        xgap=2,
+        ygap=2,
+        colorbar={"title": "rank"},
+        hovertemplate="%{y}<br>selected at trial %{x}, rank %{z}<extra></extra>",
+    )
+    return go.Figure(
+        heatmap,
+        {
+            "title": {"text": "Selected parameters"},
+            "xaxis": {"title": {"text": "Trial that selected"}, "type": "category"},
+            "yaxis": {"title": {"text": "Parameter"}, "type": "category"},
+        },
+    )
+
+
+def plot_importances(
+    study: Study,
+    *,
+    evaluator: BaseImportanceEvaluator | None = None,
+    params: list[str] | None = None,
+    target: Callable[[FrozenTrial], float] | None = None,
+) -> Figure:
+    """Plot how much each parameter matters, as bars, the most important on top.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler.
+    evaluator : BaseImportanceEvaluator or None
+        ``None`` is :class:`optuna_hdbo.GradISImportanceEvaluator`.
+    params, target
+        As for ``optuna.importance.get_param_importances``.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    evaluator = GradISImportanceEvaluator() if evaluator is None else evaluator
+    found = get_param_importances(study, evaluator=evaluator, params=params, target=target)
+    names = list(found)[::-1]
+    bars = go.Bar(
+        x=[found[name] for name in names],
+        y=names,
+        orientation="h",
+        marker={"color": _SELECTED},
+        hovertemplate="%{y}: %{x:.1%}<extra></extra>",
+    )
+    return go.Figure(
+        bars,
+        {
+            "title": {"text": "Importance of parameters"},
+            "xaxis": {"title": {"text": "Share of the importance"}, "tickformat": ".0%"},
+            "yaxis": {"title": {"text": "Parameter"}, "type": "category"},
+        },
+    )
+
+
+def plot_groups(study: Study) -> Figure:
+    """Plot the learned groups of interacting parameters by their share of the signal variance.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Sampled by :class:`optuna_hdbo.AddGPUCBSampler`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    ValueError
+        Where the study carries no groups.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    groups = get_groups(study)
+    bars = go.Bar(
+        x=list(groups.scales)[::-1],
+        y=[", ".join(names) for names in groups.groups][::-1],
+        orientation="h",
+        marker={"color": _SELECTED},
+        hovertemplate="%{y}: %{x:.1%}<extra></extra>",
+    )
+    return go.Figure(
+        bars,
+        {
+            "title": {"text": "Groups of interacting parameters"},
+            "xaxis": {"title": {"text": "Share of the signal variance"}, "tickformat": ".0%"},
+            "yaxis": {"title": {"text": "Group"}, "type": "category"},
+        },
+    )
+
+
+def report(study: Study) -> list[str]:
+    """Save figures of what the study has learned where optuna-dashboard shows them.
+
+    Importances, and the selections and groups that there are, are saved as the study's Plotly
+    graph objects under the ids of :data:`FIGURE_IDS`. A later report replaces them; nothing else
+    of the study is touched, its note in particular.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler, with one objective.
+
+    Returns
+    -------
+    list of str
+        The ids of the saved figures; an empty list for a study without completed trials.
+
+    Raises
+    ------
+    ImportError
+        Without optuna-dashboard or plotly.
+
+    Examples
+    --------
+    >>> from optuna_hdbo.visualization import report
+    >>> report(study)
+    """
+    try:
+        dashboard = importlib.import_module("optuna_dashboard")
+    except ImportError as error:
+        raise ImportError(
+            "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
+        ) from error
+    plots: dict[str, Callable[[Study], Figure]] = {"selections": plot_selections}
+    if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        plots["importances"] = plot_importances
+    plots["groups"] = plot_groups
+    saved = []
+    for name, plot in plots.items():
+        try:
+            figure = plot(study)
+        except ValueError:  # nothing of the kind was learned
+            continue
+        dashboard.save_plotly_graph_object(study, figure, graph_object_id=FIGURE_IDS[name])
+        saved.append(FIGURE_IDS[name])
+    return saved
