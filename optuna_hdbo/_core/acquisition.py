@@ -52,7 +52,7 @@ class Acquisition:
         return out
 
     def ascend(
-        self, X: FloatArray, free: BoolArray, n_steps: int = 50
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``.
 
@@ -80,7 +80,7 @@ class Acquisition:
             np.array(self.p),
             climbed,
             n_steps,
-            1e-6,
+            tol,
         )
         X = X.copy()
         X[:, columns] = climbed

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import blas
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
@@ -86,9 +85,17 @@ class Bounds:
 
 
 def log_likelihood(
-    kernel: Kernel, X: FloatArray, y: FloatArray
+    kernel: Kernel, X: FloatArray, y: FloatArray, work: FloatArray | None = None
 ) -> tuple[float, FloatArray, FloatArray, float]:
     """Return the log marginal likelihood and its gradient.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+    work : FloatArray, shape (n, n), or None
+        What successive calls may share: at these sizes a fresh matrix costs as much as filling it.
 
     Returns
     -------
@@ -105,21 +112,27 @@ def log_likelihood(
     by_lengthscale = np.zeros(len(kernel.columns))
     by_scale = np.zeros(len(kernel.scales))
     F = kernel.features(X)
-    K = np.empty((n, n))
+    K = np.empty((n, n)) if work is None else work
     kernels.gram(kernel.code, F, kernel.hamming, kernel.starts, kernel.scales, K)
     K.flat[:: n + 1] += kernel.noise
-    U, info = lapack.dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
+    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
     if info != 0:
         return -np.inf, by_lengthscale, by_scale, 0.0
     alpha = lapack.dpotrs(U, y, lower=0)[0]
     value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * n * _LOG_2PI
-    # Not dpotri, whose threads make it 1000 times slower at small n when the machine is busy.
-    W = blas.dsyrk(-1.0, lapack.dtrtri(U, lower=0, overwrite_c=1)[0]).T
-    W += np.outer(alpha, alpha)
-    kernels.gram_gradient(
-        kernel.code, F, kernel.hamming, kernel.starts, kernel.scales, W, by_lengthscale, by_scale
+    inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
+    trace = kernels.gram_gradient(
+        kernel.code,
+        F,
+        kernel.hamming,
+        kernel.starts,
+        kernel.scales,
+        alpha,
+        inverse,
+        by_lengthscale,
+        by_scale,
     )
-    return value, by_lengthscale, by_scale, 0.5 * kernel.noise * float(np.trace(W))
+    return value, by_lengthscale, by_scale, 0.5 * kernel.noise * trace
 
 
 class Objective:
@@ -139,6 +152,7 @@ class Objective:
         scales: Tie,
     ) -> None:
         self.template, self.X, self.y, self.prior = template, X, y, prior
+        self._work = np.empty((len(y), len(y)))
         sizes = [len(g) for g in template.groups]
         each: dict[str, IntArray] = {
             "column": np.arange(sum(sizes)),
@@ -179,7 +193,7 @@ class Objective:
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the negative log posterior per observation and its gradient."""
         value, by_lengthscale, by_scale, by_noise = log_likelihood(
-            self.unpack(theta), self.X, self.y
+            self.unpack(theta), self.X, self.y, self._work
         )
         u, v = theta[: self.n_lengthscales], theta[self.n_lengthscales : -1]
         density_u, slope_u = self.prior.of_lengthscales(u)
@@ -208,22 +222,25 @@ def fit(
     lengthscales: Tie = "column",
     scales: Tie = "group",
     starts: Sequence[Kernel] = (),
-    n_steps: int = 50,
+    n_steps: int | Sequence[int] = 50,
 ) -> tuple[Kernel, float]:
     """Return the kernel of the highest log posterior among climbs from ``starts``, and its value.
 
-    ``template`` gives kind, groups and categorical columns.
+    ``template`` gives kind, groups and categorical columns; ``n_steps`` is what a climb may take,
+    or what each of them may.
     """
     objective = Objective(template, X, y, prior, bounds, lengthscales, scales)
     best, best_value = None, np.inf
-    for start in starts:
+    if isinstance(n_steps, int):
+        n_steps = [n_steps] * len(starts)
+    for start, most in zip(starts, n_steps, strict=True):
         found = minimize(
             objective,
             objective.pack(start),
             jac=True,
             method="L-BFGS-B",
             bounds=objective.box,
-            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
+            options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": 1e-7, "gtol": 1e-4},
         )
         if best is None or found.fun < best_value:
             best, best_value = found.x, float(found.fun)

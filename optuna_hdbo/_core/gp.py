@@ -187,6 +187,14 @@ class Posterior:
         self.alpha[:n] = observed.T @ (observed @ y)
         self.features = self.kernel.features(self.X)
 
+    def log_predictive(self, y: FloatArray) -> float:
+        """Return the sum of log densities of every value of ``y (n,)`` given all the others."""
+        n = len(y)
+        inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
+        residual = self.alpha[:n] / inverse
+        log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
+        return float(log_density.sum()) - 0.5 * n * float(np.log(2.0 * np.pi))
+
     def predict(
         self, Z: FloatArray, kernel: Kernel | None = None
     ) -> tuple[FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 
 import numpy as np
 
@@ -33,15 +34,29 @@ class Effort:
         Candidates drawn uniformly, and around the best points (RAASP, Regis & Shoemaker 2013, as
         used by Eriksson et al. 2019).
     n_starts : int
-        Candidates from which gradients are followed.
+        Candidates from which gradients are followed for ``n_first`` steps.
+    n_first : int
+    n_finalists : int
+        The highest of these climbs, which go on for ``n_steps`` steps.
     n_steps : int
-        Steps of each climb.
     """
 
-    n_uniform: int = 64
-    n_perturbed: int = 192
-    n_starts: int = 4
-    n_steps: int = 60
+    n_uniform: int = 256
+    n_perturbed: int = 128
+    n_starts: int = 12
+    n_first: int = 6
+    n_finalists: int = 3
+    n_steps: int = 80
+
+    def at(self, n: int) -> Effort:
+        """Return the effort for n observations: more of it while they are few and it is cheap."""
+        more = min(4.0, max(1.0, 200 / max(n, 1)))
+        return replace(
+            self,
+            n_uniform=int(more * self.n_uniform),
+            n_starts=int(more * self.n_starts),
+            n_finalists=int(more**0.5 * self.n_finalists),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +92,19 @@ class Maximiser:
         it is free, is exhausted.
         """
         pool = self.candidates(rng)
+        n_uniform = self.effort.n_uniform
         far = self._is_away(pool)
-        pool = pool[far] if far.any() else pool
+        if far.any():
+            pool, n_uniform = pool[far], int(far[:n_uniform].sum())
         if not self.away:
             pool = np.concatenate([pool, self.best[:1]])
         values = acquisition(pool)
-        starts = pool[self._choose(values, rng)]
+        starts = pool[self._choose(values, n_uniform, rng)]
         free = self._free & ~self.domain.discrete
         if free.any():
-            climbed, heights = acquisition.ascend(starts, free, self.effort.n_steps)
+            climbed, heights = acquisition.ascend(starts, free, self.effort.n_first)
+            finalists = np.argsort(-heights, kind="stable")[: self.effort.n_finalists]
+            climbed, heights = acquisition.ascend(climbed[finalists], free, self.effort.n_steps)
         else:
             climbed, heights = starts, acquisition(starts)
         if (self._free & self.domain.discrete).any():
@@ -134,18 +153,24 @@ class Maximiser:
         gap = np.where(self.domain.categorical[free], gap > 0.0, gap)
         return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= self.away, np.bool_)
 
-    def _choose(self, values: FloatArray, rng: np.random.Generator) -> list[int]:
-        """Return the last point, the two best ones, and others by their value."""
+    def _choose(self, values: FloatArray, n_uniform: int, rng: np.random.Generator) -> list[int]:
+        """Return the last point, the two best ones, and others by their value.
+
+        Half of the others are from the first ``n_uniform`` points: points near good ones promise
+        more than the maxima between them, which only a climb can find.
+        """
         order = np.argsort(-values, kind="stable")
         chosen = list(dict.fromkeys([*order[:2].tolist(), len(values) - 1]))
         wanted = min(self.effort.n_starts, len(values)) - len(chosen)
-        if wanted > 0:
-            spread = max(float(values.std()), 1e-9)
-            weights = np.exp((values - values.max()) / spread)
-            weights[chosen] = 0.0
-            weights += 1e-12
-            others = rng.choice(len(values), wanted, replace=False, p=weights / weights.sum())
-            chosen += others.tolist()
+        spread = max(float(values.std()), 1e-9)
+        weights = np.exp((values - values.max()) / spread) + 1e-12
+        weights[chosen] = 0.0
+        for first, last, n in ((0, n_uniform, wanted // 2), (n_uniform, len(values), wanted)):
+            part = weights[first:last]
+            n = min(n, int(np.count_nonzero(part)), self.effort.n_starts - len(chosen))
+            if n > 0:
+                others = rng.choice(len(part), n, replace=False, p=part / part.sum())
+                chosen += (first + others).tolist()
         return chosen
 
     def _search_grids(

@@ -28,15 +28,37 @@ from optuna_hdbo._core.surrogate import is_due
 from optuna_hdbo._core.surrogate import latest
 
 
-Query = tuple[PriorName, Literal["ucb", "log-ei"]]
+Question = Literal["ucb", "log-ei"]
 
-COLD_EVERY = 8
-"""Every so many fits, a cold start competes with the warm one."""
+LEAST_SHARE = 0.1
+"""Of the queries that the worse of two models gets."""
+
+GROWTH, SPARE_GROWTH = 0.025, 0.15
+"""Share of new observations that calls for another fit of the model that is asked, and of the
+other."""
+
+WARM_STEPS, COLD_STEPS = 6, 40
+"""Steps of a fit that goes on from another, and of one from nowhere."""
+
+COLD_EVERY = 16
+"""Every so many fits, a cold start competes with the warm one; four times as often where that
+takes nearly everything for noise, as it may have to."""
 
 
 def good_points(X: FloatArray, y: FloatArray) -> FloatArray:
     """Return the best 5 % of the points, at least five, the best first (RAASP's centres)."""
     return X[np.argsort(-y, kind="stable")[: max(5, len(y) // 20)]]
+
+
+def share(advantage: float) -> float:
+    """Return how often to ask the first of two models, by its advantage in nats per observation.
+
+    The first expects every column to matter. Where it is right its queries are worth many times
+    the other's, and where it is wrong the other soon predicts better by whole nats, so it takes
+    one nat to change sides.
+    """
+    odds = np.exp(np.clip(4.0 * (advantage + 1.0), -9.0, 9.0))
+    return float(np.clip(odds / (1.0 + odds), LEAST_SHARE, 1.0 - LEAST_SHARE))
 
 
 def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[str, float]:
@@ -48,9 +70,9 @@ def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[
     }
 
 
-def n_fit_steps(warm: Fitted | None, starts: list[Kernel]) -> int:
-    """Return the steps of a fit: one that only goes on from another need not arrive at once."""
-    return 40 if warm is None or len(starts) > 1 else 12
+def n_fit_steps(warm: Fitted | None, starts: list[Kernel], warm_steps: int = 12) -> list[int]:
+    """Return the steps of each climb: one that goes on from another need not arrive at once."""
+    return [warm_steps if warm is not None and i == 0 else COLD_STEPS for i in range(len(starts))]
 
 
 def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
@@ -62,15 +84,14 @@ def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
     if warm is None:
         return [cold]
     kernel = warm.kernel
-    degenerate = (
-        float(kernel.lengthscales[kernel.columns].min()) < 0.02 or kernel.noise > kernel.variance
-    )
-    return [kernel, cold] if degenerate or warm.cycle % COLD_EVERY == 7 else [kernel]
+    stuck = float(kernel.lengthscales[kernel.columns].min()) < 0.02
+    every = COLD_EVERY // 4 if kernel.noise > kernel.variance else COLD_EVERY
+    return [kernel, cold] if stuck or warm.cycle % every == every - 1 else [kernel]
 
 
 @dataclass(frozen=True, eq=False)
 class PlainQueries:
-    """Upper confidence bounds and expected improvements, under several priors in turn.
+    """Upper confidence bounds and expected improvements, under whichever prior predicts better.
 
     Parameters
     ----------
@@ -78,9 +99,12 @@ class PlainQueries:
         Kernel.
     ard : bool
         One lengthscale per column, or one for all.
-    cycle : tuple of (prior, acquisition) pairs
-        What successive trials ask. Two priors of opposite beliefs, that all columns matter and
-        that few do, protect each other: what one's model cannot see, the other's queries show.
+    priors : tuple of str
+        One prior, or two of opposite beliefs: that all columns matter and that few do. Each has
+        its own fit, and a draw decides which is asked, in favour of the one whose leave-one-out
+        predictions are better: what one's model cannot see, the other's queries show.
+    questions : tuple of str
+        What successive trials ask.
     n_cyc : int or None
         See :func:`is_due`.
     bounds : Bounds
@@ -89,7 +113,8 @@ class PlainQueries:
 
     kind: str
     ard: bool
-    cycle: tuple[Query, ...]
+    priors: tuple[PriorName, ...]
+    questions: tuple[Question, ...]
     n_cyc: int | None
     bounds: Bounds = field(default_factory=Bounds)
     effort: Effort = field(default_factory=Effort)
@@ -103,24 +128,39 @@ class PlainQueries:
         rng: np.random.Generator,
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
-        prior, kind = self.cycle[seen.step % len(self.cycle)]
-        posterior, record = self.posterior(domain, seen, prior)
-        if kind == "ucb":
+        record: dict[str, Any] = {}
+        n = len(seen.y)
+        asked = 0
+        if len(self.priors) > 1:
+            scores = [
+                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive(seen.y)
+                for prior in self.priors
+            ]
+            asked = int(rng.random() > share((scores[0] - scores[1]) / n))
+        posterior, record = self.posterior(domain, seen, self.priors[asked], record)
+        if self.questions[seen.step % len(self.questions)] == "ucb":
             acquisition = Acquisition.ucb(posterior, root_beta)
         else:
             acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
-        maximiser = Maximiser(domain, good_points(seen.X, seen.y), effort=self.effort)
+        maximiser = Maximiser(domain, good_points(seen.X, seen.y), effort=self.effort.at(n))
         known = np.concatenate([seen.X, seen.pending])
         return maximiser(acquisition, rng, known)[0], record, posterior
 
     def posterior(
-        self, domain: Domain, seen: Observations, prior: PriorName
+        self,
+        domain: Domain,
+        seen: Observations,
+        prior: PriorName,
+        record: dict[str, Any] | None = None,
+        growth: float = GROWTH,
     ) -> tuple[Posterior, dict[str, Any]]:
         """Return the posterior under a prior, fitted anew if that is due, and what to record."""
         key = f"plain:{prior}"
+        record = {} if record is None else record
         fitted, source = latest(seen.records, key, domain)
-        record: dict[str, Any] = {}
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc):
+        if key in record:
+            fitted, source = Fitted.from_json(record[key], domain), record[key]
+        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, growth):
             fitted = self._fit(domain, seen, prior, fitted)
             source = record[key] = fitted.to_json(domain.names)
         cache = self._caches.setdefault(key, FactorCache())
@@ -142,7 +182,7 @@ class PlainQueries:
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             starts=starts,
-            n_steps=n_fit_steps(warm, starts),
+            n_steps=n_fit_steps(warm, starts, WARM_STEPS),
         )
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)

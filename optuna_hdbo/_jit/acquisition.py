@@ -19,6 +19,9 @@ from optuna_hdbo._jit.kernels import slopes
 
 UCB, LOG_EI, MI, VARIANCE = 0, 1, 2, 3
 
+FIRST_STEP = 0.2
+"""Lengthscales that a climb's first step is long."""
+
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -112,7 +115,10 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
 
     Projected L-BFGS within [0, 1]: coordinates at a bound that the gradient pushes outwards are
     held, the others follow the two-loop direction and are clipped, so that bounds are reached
-    exactly. ``inverse (C,)`` are inverse lengthscales; ``free (C,)`` marks what may move.
+    exactly. Steps and gradients are in units of the lengthscales, in which the function varies
+    alike in every direction. ``inverse (C,)`` are inverse lengthscales; ``free (C,)`` marks what
+    may move; a climb ends where no component of the gradient exceeds ``tol`` or a step gains less
+    than a hundredth of it.
     """
     n_columns = x.shape[1]
     memory = 8
@@ -130,8 +136,6 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
         value = evaluate(
             kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, True, grad
         )
-        for c in range(n_columns):
-            grad[c] *= inverse[c]
         stored = 0
         for _ in range(n_steps):
             largest = 0.0
@@ -151,7 +155,7 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
                     stuck = (here[c] <= 0.0 and grad[c] < 0.0) or (
                         here[c] >= 1.0 and grad[c] > 0.0
                     )
-                    step[c] = 0.0 if stuck or not free[c] else 0.1 * grad[c] / largest
+                    step[c] = 0.0 if stuck or not free[c] else FIRST_STEP * grad[c] / largest
             length = 1.0
             improved = False
             for _ in range(20):
@@ -160,9 +164,9 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
                 for c in range(n_columns):
                     there[c] = here[c]
                     if free[c]:  # the others may hold the number of a choice, outside [0, 1]
-                        there[c] = min(max(here[c] + length * step[c], 0.0), 1.0)
+                        there[c] = min(max(here[c] + length * step[c] / inverse[c], 0.0), 1.0)
                     moved = max(moved, abs(there[c] - here[c]))
-                    promised += grad[c] * (there[c] - here[c])
+                    promised += grad[c] * (there[c] - here[c]) * inverse[c]
                     f[c] = there[c] * inverse[c]
                 if moved < 1e-12:
                     break
@@ -181,20 +185,20 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
             slot = stored % memory
             curvature = 0.0
             for c in range(n_columns):
-                new_grad[c] *= inverse[c]
-                curvature += (there[c] - here[c]) * (grad[c] - new_grad[c])
+                ds[slot, c] = (there[c] - here[c]) * inverse[c]
+                dg[slot, c] = grad[c] - new_grad[c]
+                curvature += ds[slot, c] * dg[slot, c]
             if curvature > 1e-14:
                 rho[slot] = 1.0 / curvature
                 stored += 1
-                for c in range(n_columns):
-                    ds[slot, c] = there[c] - here[c]
-                    dg[slot, c] = grad[c] - new_grad[c]
+            else:
+                stored = 0
             change = new_value - value
             value = new_value
             for c in range(n_columns):
                 here[c] = there[c]
                 grad[c] = new_grad[c]
-            if change < 1e-9 * max(1.0, abs(value)):
+            if change < 0.01 * tol * max(1.0, abs(value)):
                 break
         for c in range(n_columns):
             x[i, c] = here[c]

@@ -135,17 +135,19 @@ def gram(kind, F, hamming, starts, scales, out):
 
 
 @compiled
-def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale):
+def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthscale, by_scale):
     """Write tr(W dK/dtheta) / 2 for the logarithms of lengthscales (C,) and scales (M,).
 
-    ``W (n, n)`` is symmetric; only its diagonal and lower triangle are read.
+    W = alpha alpha^T - inverse; of ``inverse (n, n)`` only the diagonal and the lower triangle are
+    read. Return tr(W).
     """
     n = F.shape[1]
     f = np.empty(F.shape[0])
     r2 = np.empty(n)
+    w = np.empty(n)
     trace = 0.0
     for a in range(n):
-        trace += W[a, a]
+        trace += alpha[a] * alpha[a] - inverse[a, a]
     for c in range(len(f)):
         by_lengthscale[c] = 0.0
     for j in range(len(scales)):
@@ -153,7 +155,8 @@ def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale)
     for a in range(n):
         for c in range(len(f)):
             f[c] = F[c, a]
-        w = W[a]
+        for b in range(a):
+            w[b] = alpha[a] * alpha[b] - inverse[a, b]
         for j in range(len(scales)):
             lo, hi = starts[j], starts[j + 1]
             distances(F, f, hamming, lo, hi, a, r2)
@@ -189,6 +192,7 @@ def gram_gradient(kind, F, hamming, starts, scales, W, by_lengthscale, by_scale)
                     for b in range(a):
                         total += r2[b] * (F[c, b] - x) ** 2
                 by_lengthscale[c] += total
+    return trace
 
 
 @compiled

@@ -125,7 +125,7 @@ class AddGPUCB:
             n_decompositions,
             shared_hyperparameters,
         )
-        self._plain = PlainQueries(kernel, True, (("inverse-square", "log-ei"),), n_cyc)
+        self._plain = PlainQueries(kernel, True, ("inverse-square",), ("log-ei",), n_cyc)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""

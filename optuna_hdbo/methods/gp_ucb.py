@@ -6,9 +6,10 @@ between bounds and expected improvements, and between two beliefs about how many
 
 from __future__ import annotations
 
+from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import Query
+from optuna_hdbo._core.plain import Question
 from optuna_hdbo._core.plain import prediction
 from optuna_hdbo._core.schedule import Beta
 from optuna_hdbo._core.schedule import check_beta
@@ -42,10 +43,11 @@ class GPUCB:
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
-        cycle: tuple[Query, ...] = (("inverse-square", "ucb"), ("dimension-scaled", "ucb"))
-        if alternate:
-            cycle += (("inverse-square", "log-ei"), ("dimension-scaled", "log-ei"))
-        self._plain = PlainQueries(kernel, ard, cycle, n_cyc)
+        questions: tuple[Question, ...] = (
+            ("log-ei", "log-ei", "log-ei", "ucb") if alternate else ("ucb",)
+        )
+        priors: tuple[PriorName, ...] = ("inverse-square", "dimension-scaled")
+        self._plain = PlainQueries(kernel, ard, priors, questions, n_cyc)
 
     def validate(self, domain: Domain) -> None:
         """Accept every domain."""

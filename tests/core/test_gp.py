@@ -10,6 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from histories import make_domain
+from histories import make_kernel
+from histories import make_posterior
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
@@ -353,3 +357,16 @@ def test_join() -> None:
     groups = join([[5, 2], [0], (4, 1, 3)])
     assert [g.tolist() for g in groups] == [[0], [1, 3, 4], [2, 5]]
     assert all(g.dtype == np.int64 for g in groups)
+
+
+def test_log_predictive_is_that_of_every_value_left_out() -> None:
+    domain = make_domain(None, "3", None)
+    kernel = make_kernel(domain, noise=0.05)
+    posterior, X, y = make_posterior(domain, kernel, 9)
+    expected = 0.0
+    for i in range(9):
+        others = np.delete(np.arange(9), i)
+        rest = Posterior(Factor(kernel, X[others]), y[others])
+        mean, variance = rest.predict(X[i : i + 1])
+        expected += norm.logpdf(y[i], mean[0], np.sqrt(variance[0] + kernel.noise))
+    assert posterior.log_predictive(y) == pytest.approx(expected, rel=1e-9)

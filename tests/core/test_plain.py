@@ -16,17 +16,25 @@ from histories import make_domain
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.plain import COLD_EVERY
+from optuna_hdbo._core.plain import LEAST_SHARE
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import prediction
+from optuna_hdbo._core.plain import share
 from optuna_hdbo._core.plain import starts_of_fit
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.surrogate import cold_start
 
 
 def queries(**settings: Any) -> PlainQueries:
-    cycle = (("inverse-square", "ucb"), ("dimension-scaled", "log-ei"))
-    return PlainQueries(**{"kind": "se", "ard": True, "cycle": cycle, "n_cyc": 3, **settings})
+    defaults = {
+        "kind": "se",
+        "ard": True,
+        "priors": ("inverse-square", "dimension-scaled"),
+        "questions": ("ucb", "log-ei"),
+        "n_cyc": 3,
+    }
+    return PlainQueries(**{**defaults, **settings})
 
 
 def test_good_points_come_first_to_last() -> None:
@@ -40,20 +48,41 @@ def test_good_points_come_first_to_last() -> None:
 
 
 @pytest.mark.parametrize("name", ["mixed", "continuous", "discrete", "single"])
-def test_priors_take_turns_and_keep_their_own_fits(name: str) -> None:
+def test_priors_keep_their_own_fits(name: str) -> None:
     ledger = Ledger.started(DOMAINS[name], 6)
     plain = queries()
     for step in range(affordable(8, 4)):
         seen = ledger.seen()
         x, record, posterior = plain.query(ledger.domain, seen, 0.5, np.random.default_rng(step))
         assert is_admissible(ledger.domain, x)
-        key = ("plain:inverse-square", "plain:dimension-scaled")[step % 2]
-        assert set(record) <= {key}
-        assert (key in record) == (step in (0, 1, 4, 5))
+        due = {f"plain:{prior}" for prior in plain.priors} if step % 3 == 0 else set()
+        assert set(record) == due
         assert len(posterior.kernel.groups) == 1
         if record:
             ledger.records.append(Record(seen.step, "complete", record))
         ledger.observe(x)
+
+
+def test_the_model_that_predicts_better_is_asked_more_often() -> None:
+    shares = [share(advantage) for advantage in np.linspace(-5.0, 5.0, 21)]
+    assert shares == sorted(shares)
+    assert shares[0] == LEAST_SHARE
+    assert shares[-1] == 1.0 - LEAST_SHARE
+    assert share(-1.0) == 0.5
+
+
+def test_questions_take_turns() -> None:
+    ledger = Ledger.started(make_domain(None, None), 10)
+    plain = queries(priors=("inverse-square",))
+    points = {
+        width: [
+            plain.query(ledger.domain, ledger.seen(step=step), width, np.random.default_rng(0))[0]
+            for step in (10, 11)
+        ]
+        for width in (0.0, 50.0)
+    }
+    assert not np.array_equal(points[0.0][0], points[50.0][0])  # a bound has a width
+    assert np.array_equal(points[0.0][1], points[50.0][1])  # an expected improvement has none
 
 
 def test_one_lengthscale_for_all() -> None:
@@ -62,8 +91,8 @@ def test_one_lengthscale_for_all() -> None:
         _, record, _ = queries(ard=ard).query(
             ledger.domain, ledger.seen(), 1.0, np.random.default_rng(0)
         )
-        (fit,) = record.values()
-        assert (len(set(fit["lengthscales"])) == 1) == (not ard)
+        for fit in record.values():
+            assert (len(set(fit["lengthscales"])) == 1) == (not ard)
 
 
 def test_predictions_are_in_the_units_of_the_objective() -> None:
@@ -85,13 +114,15 @@ def test_a_degenerate_fit_is_not_trusted() -> None:
     domain = make_domain(None, None)
     cold = cold_start(domain, "se", [[0, 1]], 0.5, 1e-3)
     assert starts_of_fit(None, cold) == [cold]
-    for lengthscale, noise, n in ((0.5, 0.1, 1), (1e-3, 0.1, 2), (0.5, 2.0, 2)):
+    for lengthscale, noise, n in ((0.5, 0.1, 1), (1e-3, 0.1, 2), (0.5, 2.0, 1)):
         warm = kernel_of(domain, lengthscale, noise)
         starts = starts_of_fit(warm, cold)
         assert starts[0] is warm.kernel
         assert len(starts) == n
     cycles = [replace(kernel_of(domain, 0.5, 0.1), cycle=c) for c in range(4 * COLD_EVERY)]
     assert sum(len(starts_of_fit(warm, cold)) == 2 for warm in cycles) == 4
+    noisy = [replace(kernel_of(domain, 0.5, 2.0), cycle=c) for c in range(COLD_EVERY)]
+    assert sum(len(starts_of_fit(warm, cold)) == 2 for warm in noisy) == 4
 
 
 def test_a_fit_recovers_from_a_degenerate_one() -> None:

@@ -114,9 +114,10 @@ def test_extreme_lengthscales_stay_finite(kind: str, lengthscale: float) -> None
     expected = {1e-6: np.eye(4), 1e6: np.ones((4, 4))}
     np.testing.assert_allclose(K, expected.get(lengthscale, K), atol=1e-10)
     by_lengthscale, by_scale = np.empty(2), np.empty(1)
-    kernels.gram_gradient(*args, np.eye(4), by_lengthscale, by_scale)
+    trace = kernels.gram_gradient(*args, np.zeros(4), -np.eye(4), by_lengthscale, by_scale)
     assert np.all(np.isfinite(by_lengthscale))
     assert by_scale == pytest.approx(2.0)
+    assert trace == pytest.approx(4.0)
 
 
 def test_gram_gradient(kernel: Kernel) -> None:
@@ -124,11 +125,13 @@ def test_gram_gradient(kernel: Kernel) -> None:
     X = reference.random_points(rng, kernel, 7)
     X[3] = X[2]
     args = reference.loops(kernel, X)
-    W = rng.standard_normal((7, 7))
-    W += W.T
+    alpha, inverse = rng.standard_normal(7), rng.standard_normal((7, 7))
+    inverse += inverse.T
+    W = np.outer(alpha, alpha) - inverse
     by_lengthscale, by_scale = np.full(len(kernel.columns), np.nan), np.full(len(args[4]), np.nan)
-    lower = np.where(np.tri(7) > 0, W, np.nan)
-    kernels.gram_gradient(*args, lower, by_lengthscale, by_scale)
+    lower = np.where(np.tri(7) > 0, inverse, np.nan)
+    trace = kernels.gram_gradient(*args, alpha, lower, by_lengthscale, by_scale)
+    assert trace == pytest.approx(np.trace(W))
     expected = reference.gram_gradient(*args, W)
     np.testing.assert_allclose(by_lengthscale, expected[0], rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(by_scale, expected[1], rtol=1e-7, atol=1e-8)
