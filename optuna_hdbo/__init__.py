@@ -16,7 +16,9 @@ from optuna_hdbo._version import __version__
 if TYPE_CHECKING:
     from optuna_hdbo.importance import GradISImportanceEvaluator
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
+    from optuna_hdbo.samplers.bamsoo import BaMSOOSampler
     from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
+    from optuna_hdbo.samplers.soo import SOOSampler
     from optuna_hdbo.samplers.vs_bo import VSBOSampler
     from optuna_hdbo.structure import Groups
     from optuna_hdbo.structure import Selection
@@ -26,9 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddGPUCBSampler",
+    "BaMSOOSampler",
     "GPUCBSampler",
     "GradISImportanceEvaluator",
     "Groups",
+    "SOOSampler",
     "Selection",
     "VSBOSampler",
     "__version__",
@@ -38,9 +42,11 @@ __all__ = [
 
 _HOMES = {
     "AddGPUCBSampler": "optuna_hdbo.samplers.add_gp_ucb",
+    "BaMSOOSampler": "optuna_hdbo.samplers.bamsoo",
     "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
     "GradISImportanceEvaluator": "optuna_hdbo.importance",
     "Groups": "optuna_hdbo.structure",
+    "SOOSampler": "optuna_hdbo.samplers.soo",
     "Selection": "optuna_hdbo.structure",
     "VSBOSampler": "optuna_hdbo.samplers.vs_bo",
     "get_groups": "optuna_hdbo.structure",

@@ -66,3 +66,26 @@ def _is_lists_of_names(value: object) -> bool:
         is_list(group) and all(isinstance(name, str) for name in group)
         for group in value  # type: ignore[attr-defined]
     )
+
+
+def check_branching(branching: Any) -> None:
+    """Raise ``ValueError`` unless cells can be split into so many."""
+    if isinstance(branching, bool) or branching not in (2, 3):
+        raise ValueError(f"branching must be 2 or 3, but got {branching!r}.")
+
+
+def check_fraction(name: str, value: Any) -> None:
+    """Raise ``ValueError`` unless ``value`` is a number in (0, 1]."""
+    number = isinstance(value, (float, int, np.floating, np.integer))
+    if isinstance(value, bool) or not number or not 0 < value <= 1:
+        raise ValueError(f"{name} must be a number in (0, 1], but got {value!r}.")
+
+
+def check_positive(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite positive number."""
+    if optional and value is None:
+        return
+    number = isinstance(value, (float, int, np.floating, np.integer))
+    if isinstance(value, bool) or not number or not 0 < value < np.inf:
+        instead = " or None" if optional else ""
+        raise ValueError(f"{name} must be a finite positive number{instead}, but got {value!r}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optuna_hdbo.benchmarks import functions
+from optuna_hdbo.benchmarks import lowdim
 from optuna_hdbo.benchmarks import selection
 from optuna_hdbo.benchmarks.instances import Build
 from optuna_hdbo.benchmarks.instances import Names
@@ -17,6 +18,7 @@ from optuna_hdbo.benchmarks.instances import Purpose
 from optuna_hdbo.benchmarks.instances import modes
 from optuna_hdbo.benchmarks.instances import part
 from optuna_hdbo.benchmarks.instances import whole
+from optuna_hdbo.benchmarks.lowdim import unmoved
 
 
 SEEDS: dict[Purpose, range] = {"report": range(100), "tune": range(1000, 2000)}
@@ -41,6 +43,11 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "rover-60": selection.rover(60),
         "lasso-100": selection.lasso(100, 5, 50),
         "svm-32": selection.svm,
+        "branin-2": unmoved(functions.branin()),
+        "rosenbrock-2": unmoved(functions.rosenbrock(2)),
+        "hartmann3-3": unmoved(functions.hartmann3()),
+        "hartmann6-6": unmoved(functions.hartmann6()),
+        "shekel-4": unmoved(lowdim.shekel10()),
     },
     "tune": {
         "trimodal-11-3-3": modes(11, 3, 3),
@@ -62,6 +69,14 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "flevy5-50": selection.copies(functions.levy(5), 50),
         "rover-30": selection.rover(30),
         "lasso-60": selection.lasso(60, 3, 30),
+        "sixhump-2": whole(functions.sixhump()),
+        "goldsteinprice-2": whole(lowdim.goldstein_price()),
+        "dixonprice-2": whole(functions.dixonprice(2)),
+        "michalewicz3-3": whole(lowdim.michalewicz3()),
+        "styblinski-4": whole(functions.styblinski(4)),
+        "shekel5-4": whole(lowdim.shekel5()),
+        "shekel7-4": whole(lowdim.shekel7()),
+        "levy-6": whole(functions.levy(6)),
     },
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}

@@ -1,0 +1,63 @@
+"""What SOO and BaMSOO have in common: suggestions from a partition tree."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.replay import Replay
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._core.tree import Tree
+
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class TreeSearch:
+    """Asks a replayed tree for its next node, and does without one where nothing is left.
+
+    Parameters
+    ----------
+    name : str
+        Of the method, for its random stream and for people.
+    replay : Replay
+    """
+
+    name: str
+    replay: Replay
+    _warned: bool = field(default=False, init=False)
+
+    def next(
+        self, domain: Domain, seen: Observations, streams: Streams
+    ) -> tuple[FloatArray, dict[str, Any], dict[str, float], Tree]:
+        """Return the next point (D,), what to record and to report with it, and the tree."""
+        grown = self.replay.grow(domain, seen)
+        tree, node = grown.tree, grown.node
+        report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
+        if node is not None:
+            report["depth"] = float(len(tree.path(node)))
+            return tree.point(node), grown.record, report, tree
+        if grown.idle and not self._warned:
+            self._warned = True
+            _logger.warning(
+                f"The tree of {self.name} has no cell left to split: every configuration of the "
+                f"search space is known. From trial {seen.step} on, known ones are repeated."
+            )
+        rng = streams.generator(self.name, seen.step)
+        return _unlike(domain.sample(rng, 64), seen.pending), grown.record, report, tree
+
+
+def _unlike(X: FloatArray, taken: FloatArray) -> FloatArray:
+    """Return the first row of X that is not among ``taken``, or the first one."""
+    for x in X:
+        if not np.any((taken == x).all(axis=1)):
+            return x.copy()
+    return X[0].copy()

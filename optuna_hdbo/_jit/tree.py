@@ -1,0 +1,371 @@
+"""The partition tree of SOO and BaMSOO: cells, leaves by depth, and the sweep that opens them.
+
+A node is a row of the arrays of :class:`Nodes`; its cell is a box of the unit cube, its point the
+cell's centre, moved to an admissible value where a column is discrete. The leaves of each depth
+form a pairing heap, ordered by their score g, the older node first among equals.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.kernels import covariances
+
+
+# What advance() stopped for.
+REQUEST, EXHAUSTED, FULL = 0, 1, 2
+
+# What a node's score is: nothing yet, a value, or a bound.
+UNRESOLVED, EVALUATED, REJECTED, CLOSED = 0, 1, 2, 3
+
+# Columns of Nodes.links.
+PARENT, DIGIT, DEPTH, FIRST, SPLIT, STATUS, HEAP_CHILD, HEAP_SIBLING = 0, 1, 2, 3, 4, 5, 6, 7
+N_LINKS = 8
+
+# Entries of Nodes.state.
+COUNT, DEEPEST, LEVEL, EXPANSIONS, TESTS, EXPANDING, CHILD, SINCE, N_REJECTED = range(9)
+N_STATE = 9
+
+LOWEST = -1.7976931348623157e308
+"""The score of what is worse than any value, and yet opened when nothing else is left."""
+
+_NARROW = 1e-12
+_ROOT = -2  # EXPANDING, until the root is resolved
+
+
+class Columns(NamedTuple):
+    """The columns of a domain: ``values[starts[i]:starts[i + 1]]`` are those of column i.
+
+    Value j + 1 of a column begins at ``borders[starts[i] + j]`` of the unit interval.
+    """
+
+    values: np.ndarray
+    borders: np.ndarray
+    starts: np.ndarray
+
+
+class Nodes(NamedTuple):
+    """The tree and where its sweep is.
+
+    ``low, high (N, D)`` are cells, ``score (N,)`` is g, ``heaps (H,)`` the best leaf of each
+    depth or -1, ``limit (1,)`` is nu_max.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    score: np.ndarray
+    links: np.ndarray
+    heaps: np.ndarray
+    state: np.ndarray
+    limit: np.ndarray
+
+
+class Rule(NamedTuple):
+    """The numbers of the algorithm.
+
+    A child is evaluated if ``mean + width s >= best``, where ``width`` <= 0 stands for
+    B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), and has else the score ``mean - penalty s``, where
+    ``penalty`` < 0 stands for the same width.
+    """
+
+    branching: int
+    exponent: float
+    eta: float
+    width: float
+    penalty: float
+    patience: int
+
+
+class Model(NamedTuple):
+    """A posterior, in the terms of :mod:`optuna_hdbo._jit.kernels`; ``n`` = -1 is none."""
+
+    kind: int
+    features: np.ndarray
+    hamming: np.ndarray
+    starts: np.ndarray
+    scales: np.ndarray
+    columns: np.ndarray
+    inverse: np.ndarray
+    linv: np.ndarray
+    alpha: np.ndarray
+    n: int
+    shift: float
+    scale: float
+    best: float
+
+
+@compiled_in_order
+def index_at(columns, i, u):
+    """Return the index of the value of discrete column i that owns u."""
+    first, last = columns.starts[i], columns.starts[i + 1] - 1
+    index = 0
+    while first + index < last and columns.borders[first + index] < u:
+        index += 1
+    return index
+
+
+@compiled_in_order
+def centre(columns, low, high, x):
+    """Write the point of a cell (D,) to ``x (D,)``."""
+    for i in range(len(x)):
+        x[i] = 0.5 * (low[i] + high[i])
+        if columns.starts[i + 1] > columns.starts[i]:
+            x[i] = columns.values[columns.starts[i] + index_at(columns, i, x[i])]
+
+
+@compiled_in_order
+def longest(columns, low, high):
+    """Return the longest side of a cell that can be split, the first of equals, or -1."""
+    best, width = -1, 0.0
+    for i in range(len(low)):
+        side = high[i] - low[i]
+        if columns.starts[i + 1] > columns.starts[i]:
+            inner = index_at(columns, i, high[i] - _NARROW)
+            if index_at(columns, i, low[i] + _NARROW) == inner:
+                continue  # one value
+        if side > max(width * (1.0 + 1e-9), 4.0 * _NARROW):
+            best, width = i, side
+    return best
+
+
+@compiled_in_order
+def before(nodes, a, b):
+    """Tell whether leaf a is to be opened before leaf b."""
+    return nodes.score[a] > nodes.score[b] or (nodes.score[a] == nodes.score[b] and a < b)
+
+
+@compiled_in_order
+def meld(nodes, a, b):
+    """Return the root of two heaps made one; -1 is the empty heap."""
+    if a < 0:
+        return b
+    if b < 0:
+        return a
+    if before(nodes, b, a):
+        a, b = b, a
+    nodes.links[b, HEAP_SIBLING] = nodes.links[a, HEAP_CHILD]
+    nodes.links[a, HEAP_CHILD] = b
+    return a
+
+
+@compiled_in_order
+def push(nodes, leaf):
+    """Add a leaf to the heap of its depth."""
+    nodes.links[leaf, HEAP_CHILD] = nodes.links[leaf, HEAP_SIBLING] = -1
+    depth = nodes.links[leaf, DEPTH]
+    nodes.heaps[depth] = meld(nodes, nodes.heaps[depth], leaf)
+    nodes.state[DEEPEST] = max(nodes.state[DEEPEST], depth)
+
+
+@compiled_in_order
+def pop(nodes, depth):
+    """Remove the best leaf of a depth and return it."""
+    top = nodes.heaps[depth]
+    a = nodes.links[top, HEAP_CHILD]
+    paired = -1  # a stack of pairs, linked by HEAP_SIBLING
+    while a >= 0:
+        b = nodes.links[a, HEAP_SIBLING]
+        following = nodes.links[b, HEAP_SIBLING] if b >= 0 else -1
+        nodes.links[a, HEAP_SIBLING] = -1
+        if b >= 0:
+            nodes.links[b, HEAP_SIBLING] = -1
+        pair = meld(nodes, a, b)
+        nodes.links[pair, HEAP_SIBLING] = paired
+        paired = pair
+        a = following
+    root = -1
+    while paired >= 0:
+        following = nodes.links[paired, HEAP_SIBLING]
+        nodes.links[paired, HEAP_SIBLING] = -1
+        root = meld(nodes, root, paired)
+        paired = following
+    nodes.heaps[depth] = root
+    return top
+
+
+@compiled_in_order
+def create(nodes, columns, parent, digit, k):
+    """Append a node: a share of its parent's cell along that cell's split, or the whole cube."""
+    node = nodes.state[COUNT]
+    nodes.state[COUNT] += 1
+    links = nodes.links[node]
+    links[PARENT], links[DIGIT], links[DEPTH], links[FIRST] = parent, digit, 0, -1
+    links[STATUS], links[HEAP_CHILD], links[HEAP_SIBLING] = UNRESOLVED, -1, -1
+    low, high = nodes.low[node], nodes.high[node]
+    nodes.score[node] = LOWEST
+    if parent < 0:
+        low[:] = 0.0
+        high[:] = 1.0
+    else:
+        links[DEPTH] = nodes.links[parent, DEPTH] + 1
+        low[:] = nodes.low[parent]
+        high[:] = nodes.high[parent]
+        i = nodes.links[parent, SPLIT]
+        start, end = nodes.low[parent, i], nodes.high[parent, i]
+        if digit > 0:
+            low[i] = start + digit * (end - start) / k
+        if digit < k - 1:
+            high[i] = start + (digit + 1) * (end - start) / k
+    links[SPLIT] = longest(columns, low, high)
+
+
+@compiled
+def predict(model, x, f, r2, k):
+    """Return mean and variance at x (D,); f, r2 and k are work space."""
+    for c in range(len(f)):
+        f[c] = x[model.columns[c]] * model.inverse[c]
+    covariances(
+        model.kind, model.features, f, model.hamming, model.starts, model.scales, model.n, r2, k
+    )
+    prior = 0.0
+    for j in range(len(model.scales)):
+        prior += model.scales[j]
+    mean, explained = 0.0, 0.0
+    for a in range(model.n):
+        mean += k[a] * model.alpha[a]
+        row = model.linv[a]
+        v = 0.0
+        for b in range(a + 1):
+            v += row[b] * k[b]
+        explained += v * v
+    return mean, max(prior - explained, 1e-14 * prior)
+
+
+@compiled_in_order
+def bound_width(rule, n_tests):
+    """Return B_N, or the fixed width."""
+    if rule.width > 0.0:
+        return rule.width
+    square = 2.0 * math.log(math.pi**2 * float(n_tests) ** 2 / (6.0 * rule.eta))
+    return math.sqrt(max(square, 0.0))
+
+
+@compiled_in_order
+def is_promising(rule, nodes, model, node, x, f, r2, k):
+    """Give a node its lower bound and tell whether its upper bound reaches the best value."""
+    nodes.state[TESTS] += 1
+    if model.n < 0:
+        return True
+    mean, variance = predict(model, x, f, r2, k)
+    s = math.sqrt(variance)
+    width = bound_width(rule, nodes.state[TESTS])
+    penalty = width if rule.penalty < 0.0 else rule.penalty
+    low = model.shift + model.scale * (mean - penalty * s)
+    nodes.score[node] = min(max(low, LOWEST), -LOWEST)
+    high = model.shift + model.scale * (mean + width * s)
+    return high >= model.best or nodes.state[SINCE] >= rule.patience
+
+
+@compiled_in_order
+def resolve(rule, columns, nodes, model, x, y, f, r2, k):
+    """Resolve the children of the open node; tell whether one of them must be asked for."""
+    state = nodes.state
+    parent = state[EXPANDING]
+    first = 0 if parent == _ROOT else nodes.links[parent, FIRST]
+    n_children = 1 if parent == _ROOT else rule.branching
+    if parent != _ROOT:
+        centre(columns, nodes.low[parent], nodes.high[parent], y)
+    while state[CHILD] < n_children:
+        node = first + state[CHILD]
+        if nodes.links[node, STATUS] == UNRESOLVED:
+            centre(columns, nodes.low[node], nodes.high[node], x)
+            # What was turned down once may look better now; what is known stays known.
+            same = parent != _ROOT and nodes.links[parent, STATUS] != REJECTED
+            if not (rule.branching == 3 and state[CHILD] == 1):
+                for i in range(len(x)):
+                    same = same and x[i] == y[i]
+            if same:  # the middle child, or another cell of the same configuration
+                nodes.score[node] = nodes.score[parent]
+                nodes.links[node, STATUS] = nodes.links[parent, STATUS]
+            else:
+                promising = is_promising(rule, nodes, model, node, x, f, r2, k)
+                if promising or parent == _ROOT:
+                    return True
+                nodes.links[node, STATUS] = REJECTED
+                state[SINCE] += 1
+                state[N_REJECTED] += 1
+        state[CHILD] += 1
+    return False
+
+
+@compiled_in_order
+def close(rule, nodes):
+    """Make the children of the open node leaves, and go on with the sweep."""
+    state = nodes.state
+    parent = state[EXPANDING]
+    if parent == _ROOT:
+        if nodes.links[0, SPLIT] >= 0:
+            push(nodes, 0)
+    else:
+        first = nodes.links[parent, FIRST]
+        for node in range(first, first + rule.branching):
+            if nodes.links[node, SPLIT] >= 0:
+                push(nodes, node)
+        nodes.limit[0] = nodes.score[parent]
+        state[EXPANSIONS] += 1
+        state[LEVEL] += 1
+    state[EXPANDING] = -1
+
+
+@compiled_in_order
+def select(rule, nodes):
+    """Go on with the sweep to the next leaf to open; return it, or -1 if there is none."""
+    state = nodes.state
+    shallowest = 0
+    while shallowest <= state[DEEPEST] and nodes.heaps[shallowest] < 0:
+        shallowest += 1
+    if shallowest > state[DEEPEST]:
+        return -1
+    # The bound may fall below every leaf (7 expansions in two, h_max = 2): then it gives way.
+    deepest = min(
+        float(state[DEEPEST]),
+        max(float(shallowest), float(state[EXPANSIONS]) ** rule.exponent),
+    )
+    while True:
+        if state[LEVEL] > deepest:
+            state[LEVEL] = 0
+            nodes.limit[0] = -np.inf
+        leaf = nodes.heaps[state[LEVEL]]
+        if leaf >= 0 and nodes.score[leaf] > nodes.limit[0]:
+            return pop(nodes, state[LEVEL])
+        state[LEVEL] += 1
+
+
+@compiled_in_order
+def advance(rule, columns, nodes, model):
+    """Run Algorithm 2 or 3 until a value is needed.
+
+    Returns
+    -------
+    code : int
+        REQUEST: node ``first child of EXPANDING + CHILD`` (or the root) wants a value; give it
+        a score and a status and call again. EXHAUSTED: no cell is left to split. FULL: the
+        arrays are too short; copy them to longer ones and call again.
+    """
+    state = nodes.state
+    n_columns = nodes.low.shape[1]
+    x, y, f = np.empty(n_columns), np.empty(n_columns), np.empty(len(model.columns))
+    r2, k = np.empty(max(model.n, 0)), np.empty(max(model.n, 0))
+    if state[COUNT] == 0:
+        state[EXPANDING], state[CHILD] = _ROOT, 0
+        create(nodes, columns, -1, 0, rule.branching)
+    while True:
+        if state[EXPANDING] != -1:
+            if resolve(rule, columns, nodes, model, x, y, f, r2, k):
+                return REQUEST
+            close(rule, nodes)
+        full = state[COUNT] + rule.branching > len(nodes.score)
+        if full or state[DEEPEST] + 2 > len(nodes.heaps):
+            return FULL
+        leaf = select(rule, nodes)
+        if leaf < 0:
+            return EXHAUSTED
+        nodes.links[leaf, FIRST] = state[COUNT]
+        state[EXPANDING], state[CHILD] = leaf, 0
+        for digit in range(rule.branching):
+            create(nodes, columns, leaf, digit, rule.branching)

@@ -1,0 +1,77 @@
+"""BaMSOO: SOO that skips what a Gaussian process rules out (Wang et al. 2014, Algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from typing import Literal
+
+from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.guide import Guide
+from optuna_hdbo._core.guide import KernelParams
+from optuna_hdbo._core.replay import Replay
+from optuna_hdbo._core.search import TreeSearch
+from optuna_hdbo._core.settings import check_branching
+from optuna_hdbo._core.settings import check_choice
+from optuna_hdbo._core.settings import check_fraction
+from optuna_hdbo._core.settings import check_integer
+from optuna_hdbo._core.settings import check_positive
+from optuna_hdbo._jit.tree import Rule
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+
+
+class BaMSOO:
+    """BaMSOO: a Gaussian process rejects what SOO proposes.
+
+    The parameters are those of :class:`optuna_hdbo.BaMSOOSampler`, where they are described.
+    """
+
+    name = "bamsoo"
+
+    def __init__(
+        self,
+        *,
+        branching: Literal[2, 3] = 2,
+        depth_exponent: float = 0.5,
+        eta: float = 0.05,
+        width: float | None = 2.0,
+        penalty: float | None = 0.0,
+        kernel: str = "matern52",
+        ard: bool = True,
+        n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
+        patience: int = 2000,
+    ) -> None:
+        check_branching(branching)
+        check_fraction("depth_exponent", depth_exponent)
+        check_fraction("eta", eta)
+        check_choice("kernel", kernel, tuple(KINDS))
+        check_integer("n_cyc", n_cyc, 1, optional=True)
+        check_positive("width", width, optional=True)
+        if penalty != 0:
+            check_positive("penalty", penalty, optional=True)
+        check_integer("patience", patience, 1)
+        rule = Rule(
+            int(branching),
+            float(depth_exponent),
+            float(eta),
+            -1.0 if width is None else float(width),
+            -1.0 if penalty is None else float(penalty),
+            int(patience),
+        )
+        self._fixed = KernelParams.parse(kernel_params)
+        guide = Guide(kernel, ard, n_cyc=n_cyc, fixed=self._fixed)
+        self._search = TreeSearch(self.name, Replay(rule, guide))
+
+    def validate(self, domain: Domain) -> None:
+        """Refuse lengthscales that are not those of the parameters."""
+        if self._fixed is not None:
+            self._fixed.check(domain)
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the point of the next node that the process does not rule out."""
+        x, record, report, _ = self._search.next(domain, seen, streams)
+        return Suggestion(x, record or None, report)

@@ -1,0 +1,43 @@
+"""SOO: simultaneous optimistic optimisation (Munos 2011; Algorithm 2 of Wang et al. 2014).
+
+A tree of cells, each evaluated at its centre. A sweep from the root downward opens the best leaf
+of every depth that is better than all leaves opened above it in the same sweep.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from optuna_hdbo._core.replay import Replay
+from optuna_hdbo._core.search import TreeSearch
+from optuna_hdbo._core.settings import check_branching
+from optuna_hdbo._core.settings import check_fraction
+from optuna_hdbo._jit.tree import Rule
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+
+
+class SOO:
+    """SOO, without any model.
+
+    The parameters are those of :class:`optuna_hdbo.SOOSampler`, where they are described.
+    """
+
+    name = "soo"
+
+    def __init__(self, *, branching: Literal[2, 3] = 3, depth_exponent: float = 0.5) -> None:
+        check_branching(branching)
+        check_fraction("depth_exponent", depth_exponent)
+        rule = Rule(int(branching), float(depth_exponent), 1.0, 1.0, 0.0, 0)
+        self._search = TreeSearch(self.name, Replay(rule, None))
+
+    def validate(self, domain: Domain) -> None:
+        """Accept every domain."""
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the point of the next node."""
+        x, record, report, _ = self._search.next(domain, seen, streams)
+        del report["rejected_nodes"]
+        return Suggestion(x, record or None, report)

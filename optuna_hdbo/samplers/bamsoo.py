@@ -1,0 +1,120 @@
+"""BaMSOO as a sampler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Literal
+
+from optuna_hdbo._sampler import HDBOSampler
+
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+
+
+class BaMSOOSampler(HDBOSampler):
+    """SOO whose proposals a Gaussian process may turn down (Wang et al. 2014).
+
+    The tree grows as that of :class:`SOOSampler`, but a cell's centre is evaluated only if its
+    upper confidence bound reaches the best value so far; else the cell gets a bound for a value
+    and the sweep goes on. No acquisition function is maximised, so a trial is cheap.
+
+    Trials that the tree did not ask for (random, enqueued, added) inform the process and count
+    for the best value, but are no nodes. Running trials are nodes with a bound for a value, and
+    shrink the variance around them; failed ones keep the bound.
+
+    Each trial carries its node's ``hdbo:depth``, and the numbers of ``hdbo:nodes`` and of
+    ``hdbo:rejected_nodes`` as user attributes.
+
+    Parameters
+    ----------
+    branching : {2, 3}
+        Children of a cell. In three, the middle child keeps its parent's centre and value.
+    depth_exponent : float
+        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1].
+    width : float or None
+        Standard deviations between the mean and the upper bound; ``None`` is the paper's
+        B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
+    eta : float
+        Probability with which B_N may fail, in (0, 1].
+    penalty : float or None
+        Standard deviations between the mean and the score of a rejected node; ``None`` is the
+        upper bound's number: the score is the lower confidence bound.
+    kernel : {"matern52", "matern32", "se"}
+    ard : bool
+        A lengthscale per parameter, or one for all.
+    n_cyc : int or None
+        Observations between two fits of the hyperparameters; ``None`` is one fit whenever a fifth
+        has come in addition.
+    kernel_params : Mapping or None
+        Hyperparameters that are known and stay as they are, instead of fits: ``"lengthscale"``,
+        a number or a mapping from parameter names to numbers, and optionally ``"scale"`` (1.0)
+        and ``"noise"`` (1e-8), variances. Lengthscales are in shares of a parameter's range, the
+        variances in units of that of the values.
+    patience : int
+        Nodes that may be rejected between two trials; the next one is evaluated in any case.
+    seed : int or None
+        Only the first trial, and parameters outside of the relative search space, need it.
+    n_startup_trials : int
+        Random trials before the tree begins; at least one trial is.
+    independent_sampler, warn_independent_sampling, use_pruned
+        As for :class:`AddGPUCBSampler`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it; for a parameter that ``kernel_params``
+        names or leaves out by mistake; and in a study with several objectives.
+    """
+
+    def __init__(
+        self,
+        *,
+        branching: Literal[2, 3] = 2,
+        depth_exponent: float = 0.5,
+        width: float | None = 2.0,
+        eta: float = 0.05,
+        penalty: float | None = 0.0,
+        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        ard: bool = True,
+        n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
+        patience: int = 2000,
+        seed: int | None = None,
+        n_startup_trials: int = 1,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        use_pruned: bool = True,
+    ) -> None:
+        from optuna_hdbo.methods.bamsoo import BaMSOO
+
+        super().__init__(
+            BaMSOO(
+                branching=branching,
+                depth_exponent=depth_exponent,
+                width=width,
+                eta=eta,
+                penalty=penalty,
+                kernel=kernel,
+                ard=ard,
+                n_cyc=n_cyc,
+                kernel_params=kernel_params,
+                patience=patience,
+            ),
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            use_pruned=use_pruned,
+        )
+
+    @classmethod
+    def as_published(cls, **overrides: Any) -> BaMSOOSampler:
+        """Return Algorithm 3: cells in two, B_N for both bounds.
+
+        The paper takes the hyperparameters as known, without telling them. They are fitted here
+        unless ``kernel_params`` gives them.
+        """
+        return cls(**{"width": None, "penalty": None, "patience": 10_000, **overrides})

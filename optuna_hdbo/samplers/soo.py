@@ -1,0 +1,77 @@
+"""SOO as a sampler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Literal
+
+from optuna_hdbo._sampler import HDBOSampler
+
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+
+
+class SOOSampler(HDBOSampler):
+    """Simultaneous optimistic optimisation: a tree of cells, and no model (Munos 2011).
+
+    Every cell is evaluated at its centre. A sweep from the root downward opens, at every depth,
+    the best leaf if it is better than all leaves opened above it. There is nothing to fit and
+    nothing random, so a trial costs next to nothing, however many there are.
+
+    A trial is random while the search space is unknown, that is, the first one. Trials that the
+    tree did not ask for (random, enqueued, added) are no part of it, unless a cell's centre is
+    the same configuration. Running trials are leaves with the worst score until they end, failed
+    ones (and pruned ones without a value) keep it. Discrete parameters are split until a cell is
+    one configuration, and no configuration is evaluated twice before all have been.
+
+    Each trial carries its node's ``hdbo:depth`` and the number of ``hdbo:nodes`` as user
+    attributes.
+
+    Parameters
+    ----------
+    branching : {2, 3}
+        Children of a cell. In three, the middle child keeps its parent's centre and value.
+    depth_exponent : float
+        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]: small values
+        search broadly, large ones deeply.
+    seed : int or None
+        Only the first trial, and parameters outside of the relative search space, need it.
+    n_startup_trials : int
+        Random trials before the tree begins; at least one trial is.
+    independent_sampler, warn_independent_sampling, use_pruned
+        As for :class:`AddGPUCBSampler`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it; and in a study with several objectives.
+    """
+
+    def __init__(
+        self,
+        *,
+        branching: Literal[2, 3] = 3,
+        depth_exponent: float = 0.5,
+        seed: int | None = None,
+        n_startup_trials: int = 1,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        use_pruned: bool = True,
+    ) -> None:
+        from optuna_hdbo.methods.soo import SOO
+
+        super().__init__(
+            SOO(branching=branching, depth_exponent=depth_exponent),
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            use_pruned=use_pruned,
+        )
+
+    @classmethod
+    def as_published(cls, **overrides: Any) -> SOOSampler:
+        """Return SOO as Wang et al. (2014) ran it: cells are split in two."""
+        return cls(**{"branching": 2, **overrides})
