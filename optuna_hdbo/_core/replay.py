@@ -422,10 +422,8 @@ def _same_domain(a: Domain, b: Domain) -> bool:
     if a is b:
         return True
     same = a.names == b.names and np.array_equal(a.categorical, b.categorical)
-    return same and all(
-        (g is None) == (h is None) and (g is None or np.array_equal(g, h))
-        for g, h in zip(a.grids, b.grids, strict=True)
-    )
+    same = same and np.array_equal(a.discrete, b.discrete)
+    return same and np.array_equal(a.flat_grids[0], b.flat_grids[0])
 
 
 def _find_row(X: FloatArray, x: FloatArray) -> int:

@@ -57,7 +57,5 @@ class TreeSearch:
 
 def _unlike(X: FloatArray, taken: FloatArray) -> FloatArray:
     """Return the first row of X that is not among ``taken``, or the first one."""
-    for x in X:
-        if not np.any((taken == x).all(axis=1)):
-            return x.copy()
-    return X[0].copy()
+    free = ~(X[:, None, :] == taken[None, :, :]).all(axis=2).any(axis=1)
+    return np.array(X[int(np.argmax(free))])

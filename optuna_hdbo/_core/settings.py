@@ -79,13 +79,3 @@ def check_fraction(name: str, value: Any) -> None:
     number = isinstance(value, (float, int, np.floating, np.integer))
     if isinstance(value, bool) or not number or not 0 < value <= 1:
         raise ValueError(f"{name} must be a number in (0, 1], but got {value!r}.")
-
-
-def check_positive(name: str, value: Any, *, optional: bool = False) -> None:
-    """Raise ``ValueError`` unless ``value`` is a finite positive number."""
-    if optional and value is None:
-        return
-    number = isinstance(value, (float, int, np.floating, np.integer))
-    if isinstance(value, bool) or not number or not 0 < value < np.inf:
-        instead = " or None" if optional else ""
-        raise ValueError(f"{name} must be a finite positive number{instead}, but got {value!r}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from optuna_hdbo._core.domain import Domain
@@ -103,15 +105,24 @@ class Tree:
         return other
 
     def _resized(self, n: int) -> Nodes:
-        count, old = len(self), self.nodes
-        new = []
-        for array in (old.low, old.high, old.score, old.links):
+        old = self.nodes
+
+        def resized(array: Any) -> Any:
             longer = np.empty((n, *array.shape[1:]), dtype=array.dtype)
-            longer[:count] = array[:count]
-            new.append(longer)
+            longer[: len(self)] = array[: len(self)]
+            return longer
+
         heaps = np.full(max(len(old.heaps), 2 * self.depth + 32), -1, dtype=np.int64)
         heaps[: len(old.heaps)] = old.heaps
-        return Nodes(*new, heaps, old.state.copy(), old.limit.copy())
+        return Nodes(
+            low=resized(old.low),
+            high=resized(old.high),
+            score=resized(old.score),
+            links=resized(old.links),
+            heaps=heaps,
+            state=old.state.copy(),
+            limit=old.limit.copy(),
+        )
 
     def __len__(self) -> int:
         return int(self.nodes.state[jit.COUNT])

@@ -50,9 +50,10 @@ class BaMSOO:
         check_fraction("eta", eta)
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
-        check_positive("width", width, optional=True)
-        if penalty != 0:
-            check_positive("penalty", penalty, optional=True)
+        if width is not None:
+            check_positive("width", width)
+        if penalty is not None and penalty != 0:
+            check_positive("penalty", penalty)
         check_integer("patience", patience, 1)
         rule = Rule(
             int(branching),

@@ -18,11 +18,13 @@ from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
+from optuna_hdbo.methods.bamsoo import BaMSOO
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.soo import SOO
 from optuna_hdbo.methods.vs_bo import VSBO
 
 
@@ -75,6 +77,14 @@ METHODS |= {
         whole_every=0,
         n_cyc=1,
         priors=False,
+    ),
+    "soo": SOO,
+    "soo in two": lambda: SOO(branching=2, depth_exponent=0.8),
+    "bamsoo": BaMSOO,
+    "bamsoo in three": lambda: BaMSOO(branching=3, n_cyc=3, ard=False, patience=20),
+    "bamsoo, published": lambda: BaMSOO(width=None, penalty=None, patience=10_000),
+    "bamsoo, known": lambda: BaMSOO(
+        width=None, penalty=None, kernel_params={"lengthscale": 0.3}, kernel="se"
     ),
 }
 
