@@ -13,7 +13,7 @@ from optuna_hdbo._jit import tree as jit
 from optuna_hdbo._jit.tree import Columns
 from optuna_hdbo._jit.tree import Model
 from optuna_hdbo._jit.tree import Nodes
-from optuna_hdbo._jit.tree import Rule
+from optuna_hdbo._jit.tree import Rule as Rule
 
 
 ALPHABET = "012"

@@ -16,7 +16,7 @@ from optuna_hdbo._core.settings import check_choice
 from optuna_hdbo._core.settings import check_fraction
 from optuna_hdbo._core.settings import check_integer
 from optuna_hdbo._core.settings import check_positive
-from optuna_hdbo._jit.tree import Rule
+from optuna_hdbo._core.tree import Rule
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -43,7 +43,7 @@ class BaMSOO:
         ard: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
-        patience: int = 2000,
+        patience: int = 300,
     ) -> None:
         check_branching(branching)
         check_fraction("depth_exponent", depth_exponent)

@@ -12,7 +12,7 @@ from optuna_hdbo._core.replay import Replay
 from optuna_hdbo._core.search import TreeSearch
 from optuna_hdbo._core.settings import check_branching
 from optuna_hdbo._core.settings import check_fraction
-from optuna_hdbo._jit.tree import Rule
+from optuna_hdbo._core.tree import Rule
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

@@ -81,7 +81,7 @@ class BaMSOOSampler(HDBOSampler):
         ard: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
-        patience: int = 2000,
+        patience: int = 300,
         seed: int | None = None,
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
