@@ -55,7 +55,7 @@ WHOLE, IMPORTANT = "whole", "important"
 MAX_POINTS = 300
 """Subsets are compared on so many observations at most."""
 
-WHOLE_PRIOR: PriorName = "inverse-square"
+WHOLE_PRIOR: PriorName = "dimension-scaled"
 """Of lengthscales when all columns are in the model."""
 
 PATIENCE = 3

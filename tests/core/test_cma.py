@@ -1,0 +1,107 @@
+"""The Gaussian that follows a history: another implementation, and textbook conditioning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from histories import make_domain
+
+from optuna_hdbo._core import cma
+from optuna_hdbo._core.cma import Gaussian
+from optuna_hdbo._core.cma import Strategy
+from optuna_hdbo._core.cma import follow
+
+
+def valley(U: np.ndarray) -> np.ndarray:
+    """Larger is better; long along the first two columns' diagonal."""
+    return -((U[:, 0] - U[:, 1]) ** 2) * 30 - ((U - 0.6) ** 2).sum(axis=1)
+
+
+@pytest.mark.parametrize(("n_columns", "size"), [(2, 6), (5, 9), (12, 20)])
+def test_updates_are_those_of_the_cmaes_package(n_columns: int, size: int) -> None:
+    """It has negative weights as well, which are taken away."""
+    package = pytest.importorskip("cmaes")
+    theirs = package.CMA(mean=np.full(n_columns, 0.5), sigma=0.2, population_size=size, seed=1)
+    ours = Strategy(n_columns, size)
+    theirs._weights = np.concatenate([ours.weights, np.zeros(size - len(ours.weights))])
+    theirs._c1, theirs._cmu = ours.c_1, ours.c_mu
+    ours.longest = np.inf  # all points are its own
+    assert theirs._mu_eff == pytest.approx(ours.mu_eff)
+    assert theirs._cc == pytest.approx(ours.c_c)
+    assert theirs._c_sigma == pytest.approx(ours.c_sigma)
+    assert theirs._d_sigma == pytest.approx(ours.d_sigma)
+    for _ in range(8):
+        U = np.array([theirs.ask() for _ in range(size)])
+        values = valley(U)
+        theirs.tell([(u, -v) for u, v in zip(U, values, strict=True)])
+        ours.update(U[np.argsort(-values)])
+        assert ours.mean == pytest.approx(theirs.mean, rel=1e-8)
+        assert ours.sigma == pytest.approx(theirs._sigma, rel=1e-8)
+        assert pytest.approx(theirs._C, rel=1e-6, abs=1e-10) == ours.C
+
+
+def test_foreign_points_are_shrunk() -> None:
+    """A point a thousand standard deviations off moves the mean by a few."""
+    strategy = Strategy(3, 2)
+    strategy.update(np.array([[200.0, 0.5, 0.5], [0.5, 0.5, 0.5]]))
+    limit = np.sqrt(3.0) + 2 * 3 / 5
+    assert strategy.mean[0] - 0.5 == pytest.approx(0.2 * limit)
+
+
+def test_the_gaussian_moves_to_the_good_points_and_along_the_valley() -> None:
+    rng = np.random.default_rng(0)
+    U = rng.random((400, 4))
+    gaussian = follow(U, valley(U), 10, 20)
+    assert abs(gaussian.mean[0] - gaussian.mean[1]) < 0.15
+    assert np.abs(gaussian.mean - 0.6).max() < 0.2
+    C = gaussian.covariance
+    assert C[0, 1] / np.sqrt(C[0, 0] * C[1, 1]) > 0.2
+    assert np.linalg.eigvalsh(C).min() > 0.0
+
+
+def test_only_complete_generations_count_and_the_start_is_their_better_half() -> None:
+    rng = np.random.default_rng(1)
+    U, y = rng.random((29, 3)), rng.standard_normal(29)
+    early = follow(U[:9], y[:9], 10, 20)
+    best = np.argsort(-y[:9])[:4]
+    assert early.mean == pytest.approx(U[best].mean(axis=0))
+    assert early.covariance == pytest.approx(0.04 * np.eye(3))
+    start = follow(U[:10], y[:10], 10, 20)
+    assert follow(U, y, 10, 20).mean == pytest.approx(start.mean)
+    assert follow(U[:1], y[:1], 0, 20).mean == pytest.approx(U[0])
+
+
+def test_values_matter_by_their_order_only() -> None:
+    rng = np.random.default_rng(2)
+    U, y = rng.random((70, 3)), rng.standard_normal(70)
+    one, other = follow(U, y, 10, 20), follow(U, np.exp(3 * y) - 5, 10, 20)
+    assert np.array_equal(one.mean, other.mean)
+    assert np.array_equal(one.covariance, other.covariance)
+
+
+def test_conditioning_is_the_textbook_formula() -> None:
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((5, 5))
+    gaussian = Gaussian(rng.random(5), A @ A.T)
+    columns = np.array([1, 4])
+    known = np.array([0.3, 0.9])
+    conditional = gaussian.given(columns)
+    assert conditional.rest.tolist() == [0, 2, 3]
+    P = np.linalg.inv(gaussian.covariance)  # the precision matrix gives it another way
+    P_rr = P[np.ix_([0, 2, 3], [0, 2, 3])]
+    P_rc = P[np.ix_([0, 2, 3], [1, 4])]
+    expected = gaussian.mean[[0, 2, 3]] - np.linalg.solve(
+        P_rr, P_rc @ (known - gaussian.mean[columns])
+    )
+    assert conditional.root @ conditional.root.T == pytest.approx(np.linalg.inv(P_rr))
+    drawn = conditional.draw(known, np.random.default_rng(0), 20000)
+    assert drawn.mean(axis=0) == pytest.approx(expected, abs=0.05)
+    assert np.cov(drawn.T) == pytest.approx(np.linalg.inv(P_rr), rel=0.1, abs=0.05)
+
+
+def test_choices_are_the_middle_of_their_share() -> None:
+    domain = make_domain(None, "4", 3)
+    X = np.array([[0.2, 0.0, 0.5], [1.0, 3.0, 5 / 6]])
+    U = cma.to_unit(domain, X)
+    assert U.tolist() == [[0.2, 0.125, 0.5], [1.0, 0.875, 5 / 6]]
+    assert np.array_equal(domain.from_unit(U), X)

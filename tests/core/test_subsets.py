@@ -1,0 +1,118 @@
+"""Fits of subsets: likelihoods by scikit-learn, warm starts, and the domain of some columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from histories import INTERPRETED
+from histories import affordable
+from histories import make_domain
+from histories import make_kernel
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.fit import Prior
+from optuna_hdbo._core.subsets import SubsetFits
+from optuna_hdbo._core.subsets import fit_columns
+from optuna_hdbo._core.subsets import restricted
+
+
+FLAT = Prior("flat", scale=False, noise=False)
+
+
+def data(n: int, n_columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns matter: the first a lot, the third less."""
+    rng = np.random.default_rng(0)
+    X = rng.random((n, n_columns))
+    y = np.sin(5 * X[:, 0]) + 0.3 * X[:, 2] ** 2 + 0.02 * rng.standard_normal(n)
+    return X, (y - y.mean()) / y.std()
+
+
+@pytest.mark.parametrize("columns", [(0,), (0, 2), (3, 1, 4)])
+def test_losses_are_negative_log_likelihoods(columns: tuple[int, ...]) -> None:
+    gaussian_process = pytest.importorskip("sklearn.gaussian_process")
+    kernels = pytest.importorskip("sklearn.gaussian_process.kernels")
+    X, y = data(affordable(40, 15))
+    whole = make_kernel(Domain.continuous(5))
+    fits = SubsetFits(whole, X, y, Prior("inverse-square"), n_steps=affordable(10, 3))
+    kernel = fits.kernel(columns)
+    assert [g.tolist() for g in kernel.groups] == [sorted(columns)]
+    own = sorted(columns)
+    theirs = gaussian_process.GaussianProcessRegressor(
+        kernel.variance * kernels.Matern(kernel.lengthscales[own], nu=2.5)
+        + kernels.WhiteKernel(kernel.noise),
+        optimizer=None,
+        alpha=0.0,
+    ).fit(X[:, own], y)
+    assert fits.loss(columns) == pytest.approx(-theirs.log_marginal_likelihood_value_, rel=1e-8)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="fits to convergence")
+def test_a_fit_without_priors_reaches_the_likelihood_that_scikit_learn_finds() -> None:
+    gaussian_process = pytest.importorskip("sklearn.gaussian_process")
+    kernels = pytest.importorskip("sklearn.gaussian_process.kernels")
+    X, y = data(40)
+    fits = SubsetFits(make_kernel(Domain.continuous(5)), X, y, FLAT, warm=False, n_steps=50)
+    theirs = gaussian_process.GaussianProcessRegressor(
+        kernels.ConstantKernel(1.0, (1e-4, 1e3)) * kernels.Matern([0.5, 0.5], (5e-3, 1e3), nu=2.5)
+        + kernels.WhiteKernel(0.1, (1e-8, 1.0)),
+        alpha=0.0,
+        n_restarts_optimizer=3,
+        random_state=0,
+    ).fit(X[:, [0, 2]], y)
+    assert fits.loss((0, 2)) < -theirs.log_marginal_likelihood_value_ + 0.1
+
+
+def test_a_column_that_matters_lowers_the_loss_and_an_idle_one_does_not() -> None:
+    X, y = data(affordable(60, 25))
+    fits = SubsetFits(
+        make_kernel(Domain.continuous(5)), X, y, Prior("inverse-square"), n_steps=affordable(10, 5)
+    )
+    base = fits.loss((0,))
+    assert fits.loss((0, 2)) < base - 6.0
+    assert fits.loss((0, 1)) > base - 3.0
+
+
+def test_every_subset_is_fitted_once_and_its_order_does_not_matter() -> None:
+    X, y = data(12)
+    fits = SubsetFits(make_kernel(Domain.continuous(5)), X, y, FLAT, n_steps=2)
+    kernel = fits.kernel((2, 0))
+    assert fits.kernel((0, 2)) is kernel
+    part = fits.part(np.array([0, 2]), restricted(Domain.continuous(5), np.array([0, 2])))
+    assert part.kernel.lengthscales.tolist() == kernel.lengthscales[[0, 2]].tolist()
+    assert part.kernel.columns.tolist() == [0, 1]
+    own = np.ascontiguousarray(X[:, [0, 2]])
+    assert part.kernel.gram(own) == pytest.approx(kernel.gram(X))
+
+
+def test_warm_fits_start_where_the_nearest_one_ended() -> None:
+    X, y = data(30)
+    warm = SubsetFits(make_kernel(Domain.continuous(5)), X, y, FLAT, n_steps=affordable(20, 5))
+    first = warm.kernel((0,))
+    start = warm._start(frozenset({0, 3}))
+    assert start.lengthscales[0] == first.lengthscales[0]
+    assert start.noise == first.noise
+    cold = SubsetFits(
+        make_kernel(Domain.continuous(5)), X, y, FLAT, warm=False, n_steps=affordable(20, 5)
+    )
+    cold.kernel((0,))
+    assert cold._start(frozenset({0, 3})).lengthscales.tolist() == [0.5] * 5
+
+
+def test_the_domain_of_some_columns() -> None:
+    domain = make_domain(None, "3", 5, "2")
+    part = restricted(domain, np.array([1, 2]))
+    assert part.names == ("x1", "x2")
+    assert part.categorical.tolist() == [True, False]
+    assert part.grids[0] is domain.grids[1]
+    assert len(part) == 2
+
+
+def test_a_fit_of_all_columns_goes_on_from_another() -> None:
+    X, y = data(affordable(40, 12))
+    domain = Domain.continuous(5)
+    first = fit_columns(domain, X, y, "matern52", Prior("inverse-square", 5))
+    assert first.cycle == 0
+    assert first.n == len(y)
+    second = fit_columns(domain, X, y, "matern52", Prior("inverse-square", 5), first)
+    assert second.cycle == 1
+    assert second.log_likelihood >= first.log_likelihood - 1e-3
