@@ -19,6 +19,7 @@ from concurrent.futures import Future
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures import wait
 from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import rivals
 from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.clock import timed_trial
+from optuna_hdbo.structure import get_selections
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def execute(run: Run) -> dict[str, Any]:
     for t in range(run.n_trials):
         value, clock = timed_trial(study, problem)
         regret[t], wall[t], cpu[t] = problem.regret(value), clock.wall, clock.cpu
-    return {
+    result = {
         "problem": run.problem,
         "rival": run.rival,
         "seed": run.seed,
@@ -99,6 +101,9 @@ def execute(run: Run) -> dict[str, Any]:
             "numpy": np.__version__,
         },
     }
+    with suppress(ValueError):  # of a sampler that selects nothing
+        result["selections"] = [list(s.parameters) for s in get_selections(study)]
+    return result
 
 
 def _summary(seconds: FloatArray) -> dict[str, Any]:
