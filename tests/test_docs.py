@@ -28,7 +28,9 @@ def command(name: str) -> str:
 
 def table(sampler: str) -> dict[str, list[str]]:
     """Return the cells of a page's parameter table by parameter, without code marks."""
-    text = read("docs/add-gp-ucb.md").split(f"<!-- parameters: {sampler} -->\n")[1]
+    mark = f"<!-- parameters: {sampler} -->\n"
+    (page,) = (page for page in PAGES if mark in page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8").split(mark)[1]
     rows = text.split("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
     return {name: rest for name, *rest in cells}
@@ -54,7 +56,7 @@ def test_continuous_integration_runs_the_readme_command() -> None:
     assert 'bash -euo pipefail -c "$command"' in script
 
 
-@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "GPUCBSampler"])
+@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "GPUCBSampler", "VSBOSampler"])
 def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     documented = {name: cells[0] for name, cells in table(sampler).items()}
     assert documented == {name: repr(value) for name, value in defaults(sampler).items()}
@@ -63,16 +65,17 @@ def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     assert all(name in docstring for name in documented)
 
 
-def test_the_published_settings_are_as_the_page_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "VSBOSampler"])
+def test_the_published_settings_are_as_the_page_has_them(
+    sampler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given: dict[str, Any] = {}
-
-    class Spy(optuna_hdbo.AddGPUCBSampler):
-        def __init__(self, **settings: Any) -> None:
-            given.update(settings)
-
-    Spy.as_published()
-    expected = {**defaults("AddGPUCBSampler"), **given}
-    documented = {name: cells[1] for name, cells in table("AddGPUCBSampler").items()}
+    cls = getattr(optuna_hdbo, sampler)
+    monkeypatch.setattr(cls, "__init__", lambda self, **settings: given.update(settings))
+    cls.as_published()
+    monkeypatch.undo()
+    expected = {**defaults(sampler), **given}
+    documented = {name: cells[1] for name, cells in table(sampler).items()}
     assert documented == {name: repr(value) for name, value in expected.items()}
 
 

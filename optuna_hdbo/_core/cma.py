@@ -80,29 +80,57 @@ def to_unit(domain: Domain, X: FloatArray) -> FloatArray:
     return U
 
 
-def follow(U: FloatArray, y: FloatArray, n_init: int, size: int) -> Gaussian:
-    """Return the Gaussian after all complete generations of a history.
+def generations(y: FloatArray, n_init: int, size: int) -> tuple[IntArray, ...]:
+    """Return the rows that a Gaussian is learned from: a start, then complete generations.
 
     Parameters
     ----------
-    U : FloatArray, shape (n, D)
-        Points of the unit cube, in the order of their evaluation.
     y : FloatArray, shape (n,)
-        Larger is better.
+        Values in the order of their evaluation; larger is better.
     n_init : int
-        Points at the beginning whose better half gives the first mean.
+        Points at the beginning, the better half of which is the start.
     size : int
         Points of a generation.
+
+    Returns
+    -------
+    tuple of IntArray
+        Each with the best row first.
     """
-    n, n_columns = U.shape
-    strategy = Strategy(n_columns, size)
-    first = U[: max(1, n_init)]
-    best = np.argsort(-y[: len(first)], kind="stable")[: max(1, len(first) // 2)]
-    strategy.mean = first[best].mean(axis=0)
-    for start in range(n_init, n - size + 1, size):
-        order = np.argsort(-y[start : start + size], kind="stable")
-        strategy.update(U[start : start + size][order])
+    first = np.argsort(-y[: max(1, n_init)], kind="stable")
+    rows = [first[: max(1, len(first) // 2)]]
+    for start in range(n_init, len(y) - size + 1, size):
+        rows.append(start + np.argsort(-y[start : start + size], kind="stable"))
+    return tuple(rows)
+
+
+def follow(U: FloatArray, rows: tuple[IntArray, ...], size: int) -> Gaussian:
+    """Return the Gaussian after :func:`generations` of points of the unit cube, (n, D)."""
+    strategy = Strategy(U.shape[1], size)
+    start, *others = rows
+    strategy.mean = U[start].mean(axis=0)
+    for generation in others:
+        strategy.update(U[generation])
     return Gaussian(strategy.mean, strategy.sigma**2 * strategy.C)
+
+
+class ConditionalCache:
+    """Keeps the last conditional distribution: it changes with generations and selections only."""
+
+    def __init__(self) -> None:
+        self._key: tuple[bytes, ...] = ()
+        self._last: Conditional | None = None
+
+    def conditional(
+        self, U: FloatArray, rows: tuple[IntArray, ...], size: int, columns: IntArray
+    ) -> Conditional:
+        """Return the Gaussian of generations given the values of some columns."""
+        used = U[: 1 + max(int(r.max()) for r in rows)]
+        key = (used.tobytes(), columns.tobytes(), *(r.tobytes() for r in rows))
+        if self._last is None or key != self._key:
+            self._last = follow(U, rows, size).given(columns)
+            self._key = key
+        return self._last
 
 
 class Strategy:

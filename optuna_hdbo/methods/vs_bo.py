@@ -108,6 +108,7 @@ class VSBO:
         self.kernel = kernel
         self.n_init = n_init
         self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
+        self._conditionals = cma.ConditionalCache()
 
     def validate(self, domain: Domain) -> None:
         """Accept every domain."""
@@ -244,8 +245,8 @@ class VSBO:
     ) -> FloatArray:
         """Return x with its other columns drawn from p(x_nipt | x_ipt, D)."""
         U = cma.to_unit(domain, seen.X)
-        gaussian = cma.follow(U, seen.y, min(self.n_init, len(U)), self.n_vs)
-        conditional = gaussian.given(columns)
+        rows = cma.generations(seen.y, min(self.n_init, len(U)), self.n_vs)
+        conditional = self._conditionals.conditional(U, rows, self.n_vs, columns)
         points = np.repeat(cma.to_unit(domain, x[None]), self.n_draws, axis=0)
         points[:, conditional.rest] = conditional.draw(points[0, columns], rng, self.n_draws)
         points = domain.from_unit(np.clip(points, 0.0, 1.0))

@@ -9,7 +9,11 @@ from histories import make_domain
 from optuna_hdbo._core import cma
 from optuna_hdbo._core.cma import Gaussian
 from optuna_hdbo._core.cma import Strategy
-from optuna_hdbo._core.cma import follow
+from optuna_hdbo._core.cma import generations
+
+
+def follow(U: np.ndarray, y: np.ndarray, n_init: int, size: int) -> Gaussian:
+    return cma.follow(U, generations(y, n_init, size), size)
 
 
 def valley(U: np.ndarray) -> np.ndarray:
@@ -69,6 +73,27 @@ def test_only_complete_generations_count_and_the_start_is_their_better_half() ->
     start = follow(U[:10], y[:10], 10, 20)
     assert follow(U, y, 10, 20).mean == pytest.approx(start.mean)
     assert follow(U[:1], y[:1], 0, 20).mean == pytest.approx(U[0])
+
+
+def test_a_conditional_is_kept_until_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(4)
+    U, y = rng.random((60, 3)), rng.standard_normal(60)
+    cache, columns = cma.ConditionalCache(), np.array([1])
+
+    def ask(n: int, y: np.ndarray = y, U: np.ndarray = U, columns: np.ndarray = columns) -> object:
+        found = cache.conditional(U[:n], generations(y[:n], 10, 20), 20, columns)
+        expected = follow(U[:n], y[:n], 10, 20).given(columns)
+        assert np.array_equal(found.gain, expected.gain)
+        assert np.array_equal(found.mean, expected.mean)
+        return found
+
+    first = ask(35)
+    assert ask(49) is first  # no generation more
+    assert ask(50) is not first
+    second = ask(50)
+    assert ask(50, U=np.where(np.arange(60)[:, None] == 3, 0.1, U)) is not second
+    assert ask(50, y=-y) is not second
+    assert ask(50, columns=np.array([0, 2])) is not second
 
 
 def test_values_matter_by_their_order_only() -> None:
