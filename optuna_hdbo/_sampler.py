@@ -44,6 +44,9 @@ _logger = logging.getLogger(__name__)
 NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError, ValueError)
 """What a study survives when it comes out of a method's suggestion."""
 
+MAX_WARNINGS = 10
+"""Of so many parameters it is said that they are sampled independently."""
+
 MAX_ROUNDS = 4
 """How often a method is asked for a point that no other worker has published meanwhile."""
 
@@ -71,7 +74,7 @@ class HDBOSampler(BaseSampler):
         Who samples startup trials and parameters outside the relative search space; ``None``
         draws them uniformly in the parameter's own (log) scale.
     warn_independent_sampling : bool
-        Whether to warn when a parameter is sampled independently after startup.
+        Whether to warn when a parameter is sampled independently after startup, once of each.
     use_pruned : bool
         Whether pruned trials count as observations, with the value that their last report makes
         likely but never better than the worst completed trial.
@@ -107,6 +110,7 @@ class HDBOSampler(BaseSampler):
         self._warn_independent_sampling = bool(warn_independent_sampling)
         self._use_pruned = bool(use_pruned)
         self._warned_of_constraints = False
+        self._warned_of_parameters: set[str] = set()
         self._forget()
 
     def _forget(self) -> None:
@@ -272,7 +276,7 @@ class HDBOSampler(BaseSampler):
     ) -> Any:
         """Sample one parameter by itself."""
         self._refuse_multi_objective(study)
-        if self._warn_independent_sampling:
+        if self._warn_independent_sampling and param_name not in self._warned_of_parameters:
             self._warn_if_modelled(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(
@@ -285,13 +289,17 @@ class HDBOSampler(BaseSampler):
         states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
         if len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1):
             return
+        if len(self._warned_of_parameters) >= MAX_WARNINGS:
+            return
+        self._warned_of_parameters.add(param_name)
         by = (
             "uniformly" if self._independent_sampler is None else f"by {self._independent_sampler}"
         )
         _logger.warning(
             f"Parameter '{param_name}' of trial {trial.number} is sampled {by}, independently of "
             f"the model of {self}, because not every finished trial has it with the same range. "
-            "If that is intended, pass warn_independent_sampling=False."
+            "If that is intended, pass warn_independent_sampling=False. This is said once of a "
+            f"parameter, and of {MAX_WARNINGS} parameters at most."
         )
 
     def _warn_of_constraints(self, seen: Observations) -> None:

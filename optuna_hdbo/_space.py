@@ -138,13 +138,26 @@ class _Steps:
         index = min(max(math.floor(cell), 0), self._n - 1)
         if self._integer:
             return self._storable(int(self._low + index * self._step))
-        return min(max(self._low + index * self._step, self._low), self._high)
+        return self._near_step(index)
 
     draw = decode
 
     def _is_storable(self, value: float) -> bool:
         # Optuna keeps every number as a float and tests that.
         return self._low <= value <= self._high and (value - self._low) % self._step == 0
+
+    def _near_step(self, index: int) -> float:
+        """Return a float that Optuna takes for a step, number ``index`` or the next such one.
+
+        Where steps are very fine, the tolerance of its test is finer than the division in it.
+        """
+        for distance in range(100):
+            for k in (index + distance, index - distance):
+                value = min(max(self._low + k * self._step, self._low), self._high)
+                position = (value - self._low) / self._step
+                if abs(position - round(position)) < 1e-8:
+                    return value
+        return min(max(self._low + index * self._step, self._low), self._high)
 
     def _storable(self, value: int) -> int:
         """Return an admissible integer near ``value`` that is also a float."""

@@ -338,12 +338,22 @@ def test_conditional_parameters_are_sampled_independently_with_a_warning(
         study.optimize(conditional, n_trials=12)
     assert len({p.get("only_a", p.get("only_b")) for p in points(study)}) == 12
     assert study.sampler.method.domains[-1].names == ("branch",)
-    assert len(caplog.messages) >= 8
-    last = study.trials[-1]
-    name = next(name for name in last.params if name != "branch")
-    assert f"'{name}' of trial 11 is sampled uniformly" in caplog.messages[-1]
-    assert "the model of FakeSampler" in caplog.messages[-1]
-    assert "warn_independent_sampling=False" in caplog.messages[-1]
+    assert len(caplog.messages) == 2
+    for name in ("only_a", "only_b"):
+        first = next(t.number for t in study.trials if t.number >= 4 and name in t.params)
+        (message,) = (m for m in caplog.messages if f"'{name}'" in m)
+        assert f"'{name}' of trial {first} is sampled uniformly" in message
+        assert "the model of FakeSampler" in message
+        assert "warn_independent_sampling=False" in message
+
+
+def test_a_space_that_is_always_new_does_not_flood_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=1))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(lambda t: t.suggest_float(f"x{t.number}", 0, 1), n_trials=30)
+    assert len(caplog.messages) == 10
 
 
 @pytest.mark.parametrize("n_startup_trials", [0, 3])

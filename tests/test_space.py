@@ -291,6 +291,17 @@ def test_a_value_between_steps_is_not_admissible() -> None:
     assert space.encode({"x": 0.5 + 1e-12}) == space.encode({"x": 0.5})
 
 
+def test_fine_steps_are_taken_by_optuna() -> None:
+    """Its tolerance is absolute: a relative value that fails its test is silently redrawn."""
+    distribution = FloatDistribution(0, 1e6, step=1e-3)
+    space = SearchSpace({"x": distribution})
+    rng = np.random.default_rng(0)
+    for x in rng.random(500):
+        value = space.decode(np.array([x]))["x"]
+        assert distribution._contains(value)
+        assert abs(value - 1e6 * x) < 0.1
+
+
 def test_fine_steps_are_understood_despite_rounding() -> None:
     space = SearchSpace({"x": FloatDistribution(0, 1000, step=1e-7)})
     for x in np.linspace(0, 1, 50):

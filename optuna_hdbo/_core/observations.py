@@ -149,4 +149,5 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
         return np.zeros_like(values), float(middle), 1.0
     scaled = (clipped - middle) / unit
     mean, std = float(scaled.mean()), float(scaled.std())
-    return (scaled - mean) / std, middle + mean * unit, std * unit
+    # Numbers of Python's own: what people are told of a value may overflow without a warning.
+    return (scaled - mean) / std, float(middle + mean * unit), float(std * unit)

@@ -1,0 +1,70 @@
+"""Random hostile studies, a few at every run of the suite and thousands on demand.
+
+``HDBO_FUZZ=500 python -m pytest tests/test_hostile.py`` runs 500 studies per sampler, other ones
+every time; with ``HDBO_SHRINK=1`` a failure is reduced to its smallest form, which takes long.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import fuzz
+import pytest
+from histories import affordable
+from hypothesis import HealthCheck
+from hypothesis import Phase
+from hypothesis import given
+from hypothesis import settings
+
+import optuna_hdbo
+from optuna_hdbo._sampler import HDBOSampler
+
+
+SHRINK = "HDBO_SHRINK" in os.environ
+N_STUDIES = int(os.environ.get("HDBO_FUZZ", "0"))
+SAMPLERS: dict[str, Callable[..., HDBOSampler]] = {
+    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
+}
+PUBLISHED: dict[str, Callable[..., HDBOSampler]] = {
+    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
+    for name, sampler in SAMPLERS.items()
+}
+COUNT = {"studies": 0, "trials": 0}
+
+every_sampler = pytest.mark.parametrize(
+    "create", [*SAMPLERS.values(), *PUBLISHED.values()], ids=[*SAMPLERS, *PUBLISHED]
+)
+
+
+@every_sampler
+def test_hostile_studies(create: Callable[..., HDBOSampler]) -> None:
+    """Every suggestion in range and of the right type, no exception, few words."""
+
+    @settings(
+        max_examples=N_STUDIES or affordable(12, 3),
+        derandomize=not N_STUDIES,
+        phases=list(Phase) if SHRINK else [Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(plan=fuzz.plans())
+    def run(plan: fuzz.Plan) -> None:
+        study, told = fuzz.run(plan, create)
+        COUNT["studies"] += 1
+        COUNT["trials"] += len(study.trials)
+        assert not told.warnings, told.warnings
+        failures = [message for message in told.messages if "at random" in message]
+        assert not failures, failures
+        assert len(told.messages) <= 12
+
+    run()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def count() -> Any:
+    yield
+    if N_STUDIES:
+        print(f"\nfuzzed: {COUNT}")  # noqa: T201
