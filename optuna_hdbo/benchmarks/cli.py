@@ -10,7 +10,7 @@ Examples
 
 A sampler of this package takes settings after a colon: "published" for the settings of its paper,
 "keyword=value" for anything its constructor accepts, and decomposition=known for the true groups
-of a trimodal problem.
+of a trimodal problem. "8*" before any sampler keeps eight trials under way, as eight workers do.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``random``, ``tpe-default``, ``tpe``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and every sampler
 class of this package. The latter take settings after a colon: ``AddGPUCBSampler:published`` is
 ``AddGPUCBSampler.as_published()``, ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
-and both can be combined. ``decomposition=known`` stands for the problem's true groups.
+and both can be combined. ``8*AddGPUCBSampler`` keeps eight trials under way. ``decomposition=known`` stands for the problem's true groups.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,12 +107,15 @@ class Rival:
         Whether to build it with ``as_published``.
     settings : dict
         Keywords of the constructor.
+    n_workers : int
+        Trials under way at a time.
     """
 
     label: str
     name: str
     published: bool = False
     settings: dict[str, Any] = field(default_factory=dict)
+    n_workers: int = 1
 
     def build(self, problem: Problem, seed: int) -> BaseSampler:
         """Return the sampler for a problem."""
@@ -171,8 +175,10 @@ def split(text: str) -> list[str]:
 
 
 def parse(label: str) -> Rival:
-    """Parse one rival, such as ``AddGPUCBSampler:published,n_cyc=10``."""
-    name, _, rest = label.partition(":")
+    """Parse one rival, such as ``8*AddGPUCBSampler:published,n_cyc=10``."""
+    many = re.match(r"([1-9]\d*)\*", label)
+    n_workers = int(many[1]) if many else 1
+    name, _, rest = label[many.end() if many else 0 :].partition(":")
     published, settings = False, {}
     for piece in _pieces(rest):
         key, equals, value = (part.strip() for part in piece.partition("="))
@@ -186,7 +192,7 @@ def parse(label: str) -> Rival:
             )
     if rest and name in RIVALS:
         raise ValueError(f"{name} takes no settings, but got {label}.")
-    return Rival(label, name, published, settings)
+    return Rival(label, name, published, settings, n_workers)
 
 
 def _literal(text: str) -> Any:

@@ -32,7 +32,7 @@ from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import rivals
 from optuna_hdbo.benchmarks import use_one_thread
-from optuna_hdbo.benchmarks.clock import timed_trial
+from optuna_hdbo.benchmarks.clock import timed_trials
 from optuna_hdbo.structure import get_selections
 
 
@@ -79,11 +79,12 @@ def execute(run: Run) -> dict[str, Any]:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     problem = problems.make(run.problem, run.seed)
-    sampler = rivals.parse(run.rival).build(problem, run.seed)
+    rival = rivals.parse(run.rival)
+    sampler = rival.build(problem, run.seed)
     study = optuna.create_study(direction=problem.direction, sampler=sampler)
     regret, wall, cpu = np.empty(run.n_trials), np.empty(run.n_trials), np.empty(run.n_trials)
-    for t in range(run.n_trials):
-        value, clock = timed_trial(study, problem)
+    trials = timed_trials(study, problem, run.n_trials, rival.n_workers, run.seed)
+    for t, (value, clock) in enumerate(trials):
         regret[t], wall[t], cpu[t] = problem.regret(value), clock.wall, clock.cpu
     result = {
         "problem": run.problem,

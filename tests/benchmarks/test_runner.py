@@ -4,9 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import optuna
 import pytest
 
+from optuna_hdbo.benchmarks import problems
+from optuna_hdbo.benchmarks import rivals
 from optuna_hdbo.benchmarks import runner
+from optuna_hdbo.benchmarks.clock import timed_trials
 from optuna_hdbo.benchmarks.runner import Run
 
 
@@ -85,3 +89,26 @@ def test_results_name_no_machine(tmp_path: Path) -> None:
     text = json.dumps(runner.execute(Run("levy-20", "random", 0, 2)))
     assert "/" not in text
     assert runner.read(tmp_path / "nothing.jsonl") == []
+
+
+def test_several_workers_have_their_trials_under_way() -> None:
+    problem = problems.make("levy-20", 0)
+    for n_trials, n_workers in ((9, 4), (3, 8), (5, 1)):
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        pending = [
+            sum(t.state == optuna.trial.TrialState.RUNNING for t in study.trials)
+            for _ in timed_trials(study, problem, n_trials, n_workers)
+        ]
+        assert len(pending) == n_trials
+        assert max(pending, default=0) == min(n_workers, n_trials) - 1
+        assert pending[-1] == 0
+        assert all(t.state == optuna.trial.TrialState.COMPLETE for t in study.trials)
+
+
+def test_workers_are_part_of_a_rivals_name() -> None:
+    one, many = rivals.parse("random"), rivals.parse("8*AddGPUCBSampler:published,n_cyc=5")
+    assert (one.n_workers, many.n_workers, many.name) == (1, 8, "AddGPUCBSampler")
+    assert many.published
+    results = [runner.execute(runner.Run("levy-20", r, 0, 6)) for r in ("random", "3*random")]
+    assert sorted(results[0]) == sorted(results[1])
+    assert results[0]["mean_regret"] == pytest.approx(results[1]["mean_regret"])
