@@ -3,7 +3,8 @@
 ``random``, ``tpe-default``, ``tpe``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and every sampler
 class of this package. The latter take settings after a colon: ``AddGPUCBSampler:published`` is
 ``AddGPUCBSampler.as_published()``, ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
-and both can be combined. ``8*AddGPUCBSampler`` keeps eight trials under way. ``decomposition=known`` stands for the problem's true groups.
+and both can be combined. ``decomposition=known`` stands for the problem's true groups.
+``8*AddGPUCBSampler`` keeps eight trials under way.
 """
 
 from __future__ import annotations
