@@ -83,6 +83,7 @@ class VSBO:
         whole_every: int = 4,
         n_cyc: int | None = None,
         priors: bool = True,
+        additive: bool = True,
         kernel: str = "matern52",
         n_init: int = 10,
     ) -> None:
@@ -105,6 +106,7 @@ class VSBO:
         self.whole_every = whole_every
         self.n_cyc = n_cyc
         self.priors = bool(priors)
+        self.additive = bool(additive)
         self.kernel = kernel
         self.n_init = n_init
         self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
@@ -286,6 +288,8 @@ class VSBO:
             y,
             self._prior(len(domain)),
             warm=self.priors,
+            additive=self.additive,
+            first=self._groups_before(domain, seen, before),
             n_steps=10 if self.priors else 50,
         )
         old = [] if before is None else [domain.names.index(name) for name in before.names]
@@ -304,8 +308,9 @@ class VSBO:
             len(seen.y), tuple(domain.names[c] for c in sorted(chosen, key=ranking.index))
         )
         record[search.KEY] = selection.to_json()
+        fits.regroup(chosen)
         columns = np.sort(np.array(chosen, np.int64))
-        if len(columns) < len(domain) and self.priors:
+        if self.priors:
             part_domain = restricted(domain, columns)
             fitted = fit_columns(
                 part_domain,
@@ -317,6 +322,18 @@ class VSBO:
             )
             record[IMPORTANT] = fitted.to_json(part_domain.names)
         return selection
+
+    def _groups_before(
+        self, domain: Domain, seen: Observations, before: Selection | None
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the columns of the last selection in the groups of its last fit; () if none."""
+        if before is None or not self.additive:
+            return ()
+        columns = np.sort([domain.names.index(name) for name in before.names])
+        fitted, _ = latest(seen.records, IMPORTANT, restricted(domain, columns))
+        if fitted is None:
+            return ()
+        return tuple(tuple(columns[group].tolist()) for group in fitted.kernel.groups)
 
 
 def latest_selection(seen: Observations, domain: Domain) -> Selection | None:

@@ -56,6 +56,9 @@ class VSBOSampler(HDBOSampler):
         Whether hyperparameters have priors, fits go on from earlier ones and improvements are
         those on the best posterior mean; otherwise marginal likelihoods are maximised from anew
         and improvements are those on the best value (the paper).
+    additive : bool
+        Whether the selected parameters' process may be a sum over groups of them, which are
+        learned with the selection; otherwise all of them interact (the paper).
     kernel : {"matern52", "matern32", "se"}
     seed : int or None
         Seed of all randomness; ``None`` draws one.
@@ -94,6 +97,7 @@ class VSBOSampler(HDBOSampler):
         whole_every: int = 4,
         n_cyc: int | None = None,
         priors: bool = True,
+        additive: bool = True,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         seed: int | None = None,
         n_startup_trials: int = 10,
@@ -113,6 +117,7 @@ class VSBOSampler(HDBOSampler):
             whole_every=whole_every,
             n_cyc=n_cyc,
             priors=priors,
+            additive=additive,
             kernel=kernel,
         )
         super().__init__(
@@ -143,6 +148,7 @@ class VSBOSampler(HDBOSampler):
             "whole_every": 0,
             "n_cyc": 1,
             "priors": False,
+            "additive": False,
             "n_startup_trials": 5,
         }
         return cls(**{**settings, **overrides})

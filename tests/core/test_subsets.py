@@ -9,6 +9,7 @@ from histories import affordable
 from histories import make_domain
 from histories import make_kernel
 
+from optuna_hdbo._core import subsets
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.subsets import SubsetFits
@@ -88,14 +89,13 @@ def test_warm_fits_start_where_the_nearest_one_ended() -> None:
     X, y = data(30)
     warm = SubsetFits(make_kernel(Domain.continuous(5)), X, y, FLAT, n_steps=affordable(20, 5))
     first = warm.kernel((0,))
-    start = warm._start(frozenset({0, 3}))
+    start = warm._start(((0, 3),), first)
     assert start.lengthscales[0] == first.lengthscales[0]
     assert start.noise == first.noise
     cold = SubsetFits(
         make_kernel(Domain.continuous(5)), X, y, FLAT, warm=False, n_steps=affordable(20, 5)
     )
-    cold.kernel((0,))
-    assert cold._start(frozenset({0, 3})).lengthscales.tolist() == [0.5] * 5
+    assert cold._start(((0, 3),), None).lengthscales.tolist() == [0.5] * 5
 
 
 def test_the_domain_of_some_columns() -> None:
@@ -116,3 +116,89 @@ def test_a_fit_of_all_columns_goes_on_from_another() -> None:
     second = fit_columns(domain, X, y, "matern52", Prior("inverse-square", 5), first)
     assert second.cycle == 1
     assert second.log_likelihood >= first.log_likelihood - 1e-3
+
+
+# sums over groups --------------------------------------------------------------------------------
+
+
+def additive_data(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Columns 0 and 1 interact, column 3 adds to them, the others are idle."""
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 5))
+    y = np.sin(6 * X[:, 0] * X[:, 1]) + 0.5 * np.sin(9 * X[:, 3])
+    return X, (y - y.mean()) / y.std()
+
+
+def groups_of(fits: SubsetFits, columns: tuple[int, ...]) -> set[tuple[int, ...]]:
+    return {tuple(g.tolist()) for g in fits.kernel(columns).groups}
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs many fits of many points")
+def test_groups_are_learned_as_columns_come() -> None:
+    X, y = additive_data(90)
+    whole = make_kernel(Domain.continuous(5))
+    fits = SubsetFits(whole, X, y, Prior("inverse-square"), additive=True)
+    together = SubsetFits(whole, X, y, Prior("inverse-square"))
+    for columns in ((0,), (0, 1), (0, 1, 3)):
+        fits.loss(columns)
+    assert groups_of(fits, (0, 1, 3)) == {(0, 1), (3,)}
+    assert fits.loss((0, 1, 3)) < together.loss((0, 1, 3)) - 6.0
+    assert groups_of(together, (0, 1, 3)) == {(0, 1, 3)}
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs many fits of many points")
+@pytest.mark.parametrize("first", [((0,), (1, 3)), ((0, 1, 3),), ((0,), (1,), (3,))])
+def test_wrong_groups_are_mended_in_time(first: tuple[tuple[int, ...], ...]) -> None:
+    X, y = additive_data(90)
+    fits = SubsetFits(
+        make_kernel(Domain.continuous(5)),
+        X,
+        y,
+        Prior("inverse-square"),
+        additive=True,
+        first=first,
+    )
+    assert groups_of(fits, (0, 1, 3)) == set(first)
+    before = fits.loss((0, 1, 3))
+    for _ in range(4):
+        fits.regroup((0, 1, 3))
+    assert fits.loss((0, 1, 3)) < before
+    assert groups_of(fits, (0, 1, 3)) == {(0, 1), (3,)}
+
+
+def test_neighbours_are_all_merges_and_all_columns_taken_out() -> None:
+    found = {frozenset(groups) for groups in subsets._neighbours(((0, 1, 2), (3, 4), (5,)))}
+    assert found == {
+        frozenset({(0, 1, 2, 3, 4), (5,)}),
+        frozenset({(0, 1, 2, 5), (3, 4)}),
+        frozenset({(3, 4, 5), (0, 1, 2)}),
+        frozenset({(1, 2), (0,), (3, 4), (5,)}),
+        frozenset({(0, 2), (1,), (3, 4), (5,)}),
+        frozenset({(0, 1), (2,), (3, 4), (5,)}),
+        frozenset({(0, 1, 2), (3,), (4,), (5,)}),
+    }
+    assert subsets._neighbours(((2,),)) == []
+
+
+def test_leaving_columns_leave_the_groups_as_they_are() -> None:
+    X, y = additive_data(20)
+    fits = SubsetFits(
+        make_kernel(Domain.continuous(5)),
+        X,
+        y,
+        Prior("inverse-square"),
+        additive=True,
+        first=((0, 1), (3, 4)),
+        n_steps=3,
+    )
+    fits.loss((0, 1, 3, 4))
+    assert groups_of(fits, (0, 1, 4)) == {(0, 1), (4,)}
+    part = fits.part(
+        np.array([0, 1, 3, 4]), restricted(Domain.continuous(5), np.array([0, 1, 3, 4]))
+    )
+    assert [g.tolist() for g in part.kernel.groups] == [[0, 1], [2, 3]]
+    # Groups of other columns than the first subset's are of no use.
+    others = SubsetFits(
+        make_kernel(Domain.continuous(5)), X, y, FLAT, additive=True, first=((0,),), n_steps=2
+    )
+    assert groups_of(others, (0, 1)) == {(0, 1)}

@@ -77,6 +77,7 @@ METHODS |= {
         whole_every=0,
         n_cyc=1,
         priors=False,
+        additive=False,
     ),
     "soo": SOO,
     "soo in two": lambda: SOO(branching=2, depth_exponent=0.8),

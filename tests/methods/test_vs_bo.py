@@ -27,6 +27,7 @@ PUBLISHED: dict[str, Any] = {
     "whole_every": 0,
     "n_cyc": 1,
     "priors": False,
+    "additive": False,
 }
 
 
