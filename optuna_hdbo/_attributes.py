@@ -25,6 +25,9 @@ VERSION = 1
 CHUNK_LENGTH = 2045
 """Some storages cut off longer attributes."""
 
+MAX_LENGTH = 2**22
+"""What is longer is none of ours, and not parsed."""
+
 _SUGGESTION = "hdbo:suggestion:"
 _REPORT = "hdbo:"
 
@@ -101,6 +104,8 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
         return None
     if not all(isinstance(chunk, str) for chunk in chunks):
         raise ValueError("a chunk is not a string")
+    if sum(map(len, chunks)) > MAX_LENGTH:
+        raise ValueError(f"longer than {MAX_LENGTH} characters")
     try:
         # A retried trial may carry the tail of a longer, older text: stop where the object ends.
         fields, _ = _DECODER.raw_decode("".join(chunks))
