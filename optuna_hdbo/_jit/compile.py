@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 from typing import TypeVar
 
 from numba import njit
+from numba.core import sigutils
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +39,40 @@ def _compile(function: F, **options: Any) -> F:
     function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
     options |= {"nogil": True, "error_model": "numpy"}
     try:
-        return njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        dispatcher = njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for a cache can be written: compile in every process
         return njit(**options)(function)  # type: ignore[no-any-return]
+    if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT
+        dispatcher._cache = _ForgivingCache(dispatcher._cache)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+class _ForgivingCache:
+    """Numba's cache of one function; where it fails, it costs time and not a study.
+
+    A disk may fill up or a folder vanish, a file may be cut off or come from elsewhere. And two
+    processes that compile for different types of arguments at once give their files the same
+    name, so that what is loaded must be looked at.
+    """
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            found = self._cache.load_overload(sig, target_context)
+            wanted, _ = sigutils.normalize_signature(sig)
+            return found if found is None or tuple(found.signature.args) == wanted else None
+        except Exception:  # anything may be in a file
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            self._cache.save_overload(sig, data)
+        except Exception:
+            with contextlib.suppress(Exception):  # on a full disk this fails, too
+                self._cache.flush()
+                self._cache.save_overload(sig, data)

@@ -59,10 +59,10 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def run(package: Path, **env: str) -> list[str]:
+def run(package: Path, script: str = SCRIPT, **env: str) -> list[str]:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", SCRIPT],
+        [sys.executable, "-W", "error", "-c", script],
         env={**inherited, "PYTHONPATH": str(package.parents[1]), **env},
         cwd=package.parents[1],
         capture_output=True,
@@ -89,6 +89,42 @@ def test_without_a_folder_for_the_cache(package: Path) -> None:
         package, HOME=nowhere, XDG_CACHE_HOME=nowhere, LOCALAPPDATA=nowhere, IPYTHONDIR=nowhere
     )
     assert done == ["2.0", "nan", "0.0", "0", "None"]
+
+
+@pytest.mark.parametrize("content", [b"?"])
+def test_spoiled_files_are_compiled_anew(package: Path, content: bytes) -> None:
+    folder = package.parents[1] / "cache"
+    env = {"NUMBA_CACHE_DIR": str(folder)}
+    assert run(package, **env)[3] == "0"
+    for path in folder.glob("**/*.nbc"):
+        path.write_bytes(content)
+    assert run(package, **env)[:3] == ["2.0", "nan", "0.0"]
+    for path in folder.glob("**/*.nbi"):
+        path.write_bytes(content)
+    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "0"]
+    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"], "mended"
+
+
+def test_a_folder_that_vanishes_is_done_without(package: Path) -> None:
+    """Between the import and the first call: a full disk, a cleaned-up temporary folder."""
+    folder = package.parents[1] / "cache"
+    vanish = f"import shutil; shutil.rmtree({str(folder)!r}); open({str(folder)!r}, 'w').close()\n"
+    first, rest = SCRIPT.strip().split("\n", 1)
+    done = run(package, f"{first}\n{vanish}{rest}", NUMBA_CACHE_DIR=str(folder))
+    assert done[:4] == ["2.0", "nan", "0.0", "0"]
+
+
+def test_files_of_another_signature_are_not_run(package: Path) -> None:
+    """Two processes may give the same name to code for different arguments."""
+    folder = package.parents[1] / "cache"
+    env = {"NUMBA_CACHE_DIR": str(folder)}
+    exchange = "from optuna_hdbo._jit.callee import callee\n"
+    assert run(package, f"{exchange}print(callee(1.0), callee(1))", **env) == ["2.0", "2.0"]
+    one, two = sorted(folder.glob("**/*callee*.nbc"))
+    content = one.read_bytes(), two.read_bytes()
+    two.write_bytes(content[0])
+    one.write_bytes(content[1])
+    assert run(package, f"{exchange}print(callee(1.5), callee(3))", **env) == ["2.5", "4.0"]
 
 
 def compiled_functions() -> Iterator[Any]:
