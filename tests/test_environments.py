@@ -1,0 +1,176 @@
+"""Where people run things: no place for a cache, other start methods, many processes at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from histories import INTERPRETED
+
+import optuna_hdbo
+
+
+PACKAGE = Path(optuna_hdbo.__file__).parent
+
+STUDY = """
+import json, sys
+import optuna
+import optuna_hdbo
+
+optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+def objective(trial):
+    return sum((trial.suggest_float(f"x{i}", 0, 1) - 0.3) ** 2 for i in range(3))
+
+def points(name, n=7):
+    study = optuna.create_study(sampler=getattr(optuna_hdbo, name)(seed=0, n_startup_trials=4))
+    study.optimize(objective, n_trials=n)
+    return [list(trial.params.values()) for trial in study.trials]
+
+NAMES = [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
+"""
+ALL = STUDY + "print(json.dumps({name: points(name) for name in NAMES}))"
+ONE = STUDY + 'print(json.dumps({"GPUCBSampler": points("GPUCBSampler")}))'
+
+START = (
+    STUDY
+    + """
+import multiprocessing
+
+def work(name):
+    return points(name)
+
+if __name__ == "__main__":
+    here = {name: points(name) for name in NAMES}  # compiled code is loaded before the fork
+    for method in sys.argv[1:]:
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            there = dict(zip(NAMES, pool.map(work, NAMES)))
+        assert there == here, method
+    print(json.dumps(here))
+"""
+)
+
+Points = dict[str, list[list[float]]]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COV_"))}
+    return {**inherited, **changes}
+
+
+def start(script: str, **changes: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-c", script]
+    changes.setdefault("PYTHONPATH", str(PACKAGE.parent))
+    return subprocess.Popen(
+        command,
+        env=environment(**changes),
+        cwd="/",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> Points:
+    out, error = process.communicate(timeout=600)
+    assert process.returncode == 0, error
+    found: Points = json.loads(out)
+    return found
+
+
+@pytest.fixture(scope="module")
+def usual() -> Points:
+    """What all samplers do in the environment of these tests."""
+    return finish(start(ALL))
+
+
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="is about compiled code")
+
+
+def test_without_compilation(usual: Points) -> None:
+    """Sums in another order: the same points up to rounding, as far as that carries."""
+    interpreted = finish(start(ONE, NUMBA_DISABLE_JIT="1"))
+    assert interpreted["GPUCBSampler"][:4] == usual["GPUCBSampler"][:4]
+    assert len(interpreted["GPUCBSampler"]) == 7
+
+
+def as_others_do() -> list[str]:
+    """Return what to put before a command, so that permissions hold even for root."""
+    if not hasattr(os, "getuid") or os.getuid() != 0:
+        return []
+    if shutil.which("setpriv") is None:
+        pytest.skip("root may write anywhere, and there is no setpriv to change that")
+    return ["setpriv", "--bounding-set", "-dac_override", "--"]
+
+
+def test_read_only_packages_and_home(tmp_path: Path, usual: Points) -> None:
+    """Installed by an administrator, run by an account that may write nothing."""
+    prefix = as_others_do()
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copytree(
+        PACKAGE, tmp_path / "optuna_hdbo", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    folders = [tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())]
+    try:
+        for folder in folders:
+            folder.chmod(0o555)
+        probe = subprocess.run(
+            [*prefix, "touch", str(home / "x")], capture_output=True, check=False
+        )
+        if probe.returncode == 0:
+            pytest.skip("permissions do not hold here")
+        done = subprocess.run(
+            [*prefix, sys.executable, "-c", ONE],
+            env=environment(
+                PYTHONPATH=str(tmp_path), HOME=str(home), XDG_CACHE_HOME=str(home / ".cache")
+            ),
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["GPUCBSampler"] == usual["GPUCBSampler"]
+    assert list(tmp_path.rglob("__pycache__")) == list(home.iterdir()) == []
+
+
+def test_start_methods(tmp_path: Path, usual: Points) -> None:
+    """Workers forked from a process that has used every sampler, and fresh ones."""
+    script = tmp_path / "start.py"
+    script.write_text(START)
+    done = subprocess.run(
+        [sys.executable, str(script), "fork", "spawn"],
+        env=environment(PYTHONPATH=str(PACKAGE.parent)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == usual
+
+
+REPETITIONS = int(os.environ.get("HDBO_RACES", "1"))
+
+
+@pytest.mark.parametrize("repetition", range(REPETITIONS))
+def test_two_processes_compile_at_once(repetition: int, tmp_path: Path, usual: Points) -> None:
+    """From an empty cache, in a folder that the user has named."""
+    folder = tmp_path / "cache"
+    processes = [start(ONE, NUMBA_CACHE_DIR=str(folder)) for _ in range(2)]
+    for process in processes:
+        assert finish(process)["GPUCBSampler"] == usual["GPUCBSampler"]
+    assert len(list(folder.rglob("*.nbi"))) > 3
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")}
+    assert finish(start(ONE, NUMBA_CACHE_DIR=str(folder)))["GPUCBSampler"] == usual["GPUCBSampler"]
+    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")}
+    assert before == after, "all of it was there"
