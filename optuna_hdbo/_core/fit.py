@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._jit import kernels
 
 
@@ -227,8 +228,11 @@ def fit(
     """Return the kernel of the highest log posterior among climbs from ``starts``, and its value.
 
     ``template`` gives kind, groups and categorical columns; ``n_steps`` is what a climb may take,
-    or what each of them may.
+    or what each of them may. Of very many observations only some count: :func:`modelled_rows`.
     """
+    rows = modelled_rows(y)
+    if rows is not None:
+        X, y = X[rows], y[rows]
     objective = Objective(template, X, y, prior, bounds, lengthscales, scales)
     best, best_value = None, np.inf
     if isinstance(n_steps, int):

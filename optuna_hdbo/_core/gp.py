@@ -180,6 +180,7 @@ class Posterior:
     def __init__(self, factor: Factor, y: FloatArray) -> None:
         n, total = len(y), len(factor)
         self.kernel = factor.kernel
+        self.y = y
         self.X = factor.X
         self.linv = factor.linv
         observed = factor.linv[:n, :n]
@@ -187,13 +188,13 @@ class Posterior:
         self.alpha[:n] = observed.T @ (observed @ y)
         self.features = self.kernel.features(self.X)
 
-    def log_predictive(self, y: FloatArray) -> float:
-        """Return the sum of log densities of every value of ``y (n,)`` given all the others."""
-        n = len(y)
+    def log_predictive(self) -> float:
+        """Return the mean log density of an observed value given all the others."""
+        n = len(self.y)
         inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
         residual = self.alpha[:n] / inverse
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
-        return float(log_density.sum()) - 0.5 * n * float(np.log(2.0 * np.pi))
+        return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
 
     def predict(
         self, Z: FloatArray, kernel: Kernel | None = None

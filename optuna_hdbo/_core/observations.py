@@ -16,6 +16,12 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 
 
+MOST_MODELLED = 400
+"""Observations that a model is fitted to and conditioned on; see :func:`modelled_rows`."""
+
+RENEWAL = 50
+"""After so many more observations, those that are modelled are chosen anew."""
+
 State = Literal["complete", "pruned", "failed", "running"]
 
 
@@ -151,3 +157,22 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     mean, std = float(scaled.mean()), float(scaled.std())
     # Numbers of Python's own: what people are told of a value may overflow without a warning.
     return (scaled - mean) / std, float(middle + mean * unit), float(std * unit)
+
+
+def modelled_rows(y: FloatArray) -> IntArray | None:
+    """Return which of many observations a model uses, ascending; ``None`` for all of them.
+
+    The cost of a model grows with the cube of its points, and past some hundreds of them the next
+    query hardly changes: of more than :data:`MOST_MODELLED` observations the best are kept, as many
+    of the others, drawn at random, and all since the last choice. The choice holds for
+    :data:`RENEWAL` observations, so that factors are appended to in between, and depends on
+    nothing but the observations.
+    """
+    n_chosen = len(y) // RENEWAL * RENEWAL
+    if n_chosen <= MOST_MODELLED:
+        return None
+    order = np.argsort(-y[:n_chosen], kind="stable")
+    half = MOST_MODELLED // 2
+    others = np.random.default_rng(n_chosen).permutation(order[half:])[: MOST_MODELLED - half]
+    chosen = np.sort(np.concatenate([order[:half], others]))
+    return np.concatenate([chosen, np.arange(n_chosen, len(y))]).astype(np.int64)

@@ -133,10 +133,10 @@ class PlainQueries:
         asked = 0
         if len(self.priors) > 1:
             scores = [
-                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive(seen.y)
+                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive()
                 for prior in self.priors
             ]
-            asked = int(rng.random() > share((scores[0] - scores[1]) / n))
+            asked = int(rng.random() > share(scores[0] - scores[1]))
         posterior, record = self.posterior(domain, seen, self.priors[asked], record)
         if self.questions[seen.step % len(self.questions)] == "ucb":
             acquisition = Acquisition.ucb(posterior, root_beta)

@@ -22,6 +22,7 @@ from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,15 +130,19 @@ class FactorCache:
 
         ``source`` is the JSON object of ``fitted``. The first ``fitted.n`` points are factorised
         at once and the others appended, in a cached factor and in a new one alike: both give the
-        same numbers to the last bit.
+        same numbers to the last bit. Of very many, only some are used: :func:`modelled_rows`.
         """
+        at_once = min(fitted.n, len(X))
+        rows = modelled_rows(y)
+        if rows is not None:
+            at_once = int(np.searchsorted(rows, fitted.n))
+            X, y = X[rows], y[rows]
         factor = self._factor
         kept = 0
         if factor is not None and self._source == source and factor.X.shape[1] == X.shape[1]:
             common = min(len(factor), len(X))
             differs = np.flatnonzero((factor.X[:common] != X[:common]).any(axis=1))
             kept = int(differs[0]) if len(differs) else common
-        at_once = min(fitted.n, len(X))
         if factor is None or kept < at_once or kept == 0 or at_once != self._at_once:
             factor = Factor(fitted.kernel, X[:at_once])
             kept = at_once
