@@ -305,7 +305,7 @@ class HDBOSampler(BaseSampler):
     def _warn_of_constraints(self, seen: Observations) -> None:
         if seen.constraints.shape[1] and not self.supports_constraints:
             if not self._warned_of_constraints:
-                _logger.warning(f"{self} does not use the constraints of the trials yet.")
+                _logger.warning(f"{self} does not use the constraints of the trials.")
             self._warned_of_constraints = True
 
     def _refuse_multi_objective(self, study: Study) -> None:

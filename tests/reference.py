@@ -21,7 +21,7 @@ from optuna_hdbo._core.gp import join
 
 
 SE, MATERN32, MATERN52 = 0, 1, 2
-UCB, LOG_EI, MI, VARIANCE = 0, 1, 2, 3
+UCB, LOG_EI, MI, VARIANCE, LOG_FEASIBLE, EXCESS = 0, 1, 2, 3, 4, 5
 
 
 # kernels -----------------------------------------------------------------------------------------
@@ -152,6 +152,15 @@ def utility(code: int, p: Sequence[float], mean: float, var: float) -> tuple[flo
         return mean + p[0] * (root - math.sqrt(p[1])), 1.0, p[0] / (2 * root)
     if code == VARIANCE:
         return mean + p[0] * var, 1.0, p[0]
+    if code == LOG_FEASIBLE:
+        z = (p[0] - mean) / std
+        ratio = math.exp(norm.logpdf(z) - norm.logcdf(z))
+        return norm.logcdf(z), -ratio / std, -ratio * z / (2 * var)
+    if code == EXCESS:
+        excess = mean - p[0] * std - p[1]
+        if excess <= 0.0:
+            return 0.0, 0.0, 0.0
+        return -100 * excess**2, -200 * excess, 100 * excess * p[0] / std
     value, cdf, pdf = log_h((mean - p[0]) / std)
     return value + math.log(std), cdf / std, pdf / (2 * var)
 

@@ -561,7 +561,7 @@ def test_constraints_are_announced_as_unused_once(caplog: pytest.LogCaptureFixtu
     )
     with caplog.at_level(logging.WARNING):
         study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
-    assert caplog.messages == ["FakeSampler does not use the constraints of the trials yet."]
+    assert caplog.messages == ["FakeSampler does not use the constraints of the trials."]
 
 
 def test_multi_objective_studies_are_refused() -> None:

@@ -44,12 +44,46 @@ class Acquisition:
         """Return log E[max(f - incumbent, 0)] (Ament et al. 2023)."""
         return cls(posterior, posterior.kernel, jit.LOG_EI, (incumbent, 0.0))
 
+    @classmethod
+    def log_feasible(cls, posterior: Posterior, largest: float) -> Acquisition:
+        """Return log P(c <= largest) of a constraint's posterior."""
+        return cls(posterior, posterior.kernel, jit.LOG_FEASIBLE, (largest, 0.0))
+
+    @classmethod
+    def excess(cls, posterior: Posterior, root_beta: float, largest: float) -> Acquisition:
+        """Return a penalty where even a constraint's lower confidence bound is above it."""
+        return cls(posterior, posterior.kernel, jit.EXCESS, (root_beta, largest))
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points (m, D), shape (m,)."""
         mean, variance = self.posterior.predict(X, self.kernel)
         out = np.empty(len(X))
         jit.utilities(self.code, np.array(self.p), mean, variance, out)
         return out
+
+    def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at a point (D,) and its gradient, shape (D,)."""
+        kernel, posterior = self.kernel, self.posterior
+        columns = kernel.columns
+        by_feature = np.empty(len(columns))
+        value = jit.evaluate(
+            kernel.code,
+            posterior.features if kernel is posterior.kernel else kernel.features(posterior.X),
+            kernel.hamming,
+            kernel.starts,
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            x[columns] * kernel.inverse,
+            self.code,
+            np.array(self.p),
+            np.empty((4, len(posterior.alpha))),
+            True,
+            by_feature,
+        )
+        gradient = np.zeros(len(x))
+        gradient[columns] = by_feature * kernel.inverse
+        return value, gradient
 
     def ascend(
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5

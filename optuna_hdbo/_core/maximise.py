@@ -7,14 +7,18 @@ import math
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+
+
+if TYPE_CHECKING:
+    from optuna_hdbo._core.feasibility import Utility
 
 
 MAX_ENUMERATED = 32
@@ -84,7 +88,7 @@ class Maximiser:
     away: float = 0.0
 
     def __call__(
-        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
+        self, acquisition: Utility, rng: np.random.Generator, known: FloatArray
     ) -> tuple[FloatArray, float]:
         """Return a point that is not among ``known (n, D)``, and its acquisition value.
 
@@ -174,7 +178,7 @@ class Maximiser:
         return chosen
 
     def _search_grids(
-        self, acquisition: Acquisition, x: FloatArray, value: float, free: BoolArray
+        self, acquisition: Utility, x: FloatArray, value: float, free: BoolArray
     ) -> tuple[FloatArray, float]:
         """Try every value of every discrete column in turn, until no single change helps."""
         columns = np.flatnonzero(self._free & self.domain.discrete)

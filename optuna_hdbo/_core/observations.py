@@ -163,8 +163,8 @@ def modelled_rows(y: FloatArray) -> IntArray | None:
     """Return which of many observations a model uses, ascending; ``None`` for all of them.
 
     The cost of a model grows with the cube of its points, and past some hundreds of them the next
-    query hardly changes: of more than :data:`MOST_MODELLED` observations the best are kept, as many
-    of the others, drawn at random, and all since the last choice. The choice holds for
+    query hardly changes. Of more than :data:`MOST_MODELLED` observations the best are kept, as
+    many of the others, drawn at random, and all since the last choice. The choice holds for
     :data:`RENEWAL` observations, so that factors are appended to in between, and depends on
     nothing but the observations.
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field
+from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fit import Bounds
@@ -26,6 +26,10 @@ from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.surrogate import cold_start
 from optuna_hdbo._core.surrogate import is_due
 from optuna_hdbo._core.surrogate import latest
+
+
+if TYPE_CHECKING:
+    from optuna_hdbo._core.feasibility import Feasibility
 
 
 Question = Literal["ucb", "log-ei"]
@@ -109,6 +113,8 @@ class PlainQueries:
         See :func:`is_due`.
     bounds : Bounds
     effort : Effort
+    name : str
+        What its fits are recorded under.
     """
 
     kind: str
@@ -118,6 +124,7 @@ class PlainQueries:
     n_cyc: int | None
     bounds: Bounds = field(default_factory=Bounds)
     effort: Effort = field(default_factory=Effort)
+    name: str = "plain"
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
     def query(
@@ -126,10 +133,10 @@ class PlainQueries:
         seen: Observations,
         root_beta: float,
         rng: np.random.Generator,
+        feasibility: Feasibility,
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
         record: dict[str, Any] = {}
-        n = len(seen.y)
         asked = 0
         if len(self.priors) > 1:
             scores = [
@@ -139,12 +146,13 @@ class PlainQueries:
             asked = int(rng.random() > share(scores[0] - scores[1]))
         posterior, record = self.posterior(domain, seen, self.priors[asked], record)
         if self.questions[seen.step % len(self.questions)] == "ucb":
-            acquisition = Acquisition.ucb(posterior, root_beta)
+            utility = feasibility.optimistic(posterior, root_beta)
         else:
-            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
-        maximiser = Maximiser(domain, good_points(seen.X, seen.y), effort=self.effort.at(n))
+            utility = feasibility.improvement(posterior)
+        best = good_points(seen.X, feasibility.merit)
+        maximiser = Maximiser(domain, best, effort=self.effort.at(len(seen.y)))
         known = np.concatenate([seen.X, seen.pending])
-        return maximiser(acquisition, rng, known)[0], record, posterior
+        return maximiser(utility, rng, known)[0], record, posterior
 
     def posterior(
         self,
@@ -155,7 +163,7 @@ class PlainQueries:
         growth: float = GROWTH,
     ) -> tuple[Posterior, dict[str, Any]]:
         """Return the posterior under a prior, fitted anew if that is due, and what to record."""
-        key = f"plain:{prior}"
+        key = f"{self.name}:{prior}"
         record = {} if record is None else record
         fitted, source = latest(seen.records, key, domain)
         if key in record:

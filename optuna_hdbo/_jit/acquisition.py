@@ -17,7 +17,10 @@ from optuna_hdbo._jit.kernels import distances
 from optuna_hdbo._jit.kernels import slopes
 
 
-UCB, LOG_EI, MI, VARIANCE = 0, 1, 2, 3
+UCB, LOG_EI, MI, VARIANCE, LOG_FEASIBLE, EXCESS = 0, 1, 2, 3, 4, 5
+
+PENALTY = 100.0
+"""Of a squared excess; a bound of standardised values is of order 1."""
 
 FIRST_STEP = 0.2
 """Lengthscales that a climb's first step is long."""
@@ -30,7 +33,9 @@ def utility(code, p, mean, var):
     """Return the acquisition value and its derivatives with respect to mean and variance.
 
     ``p`` by code: UCB (square root of beta, -); LOG_EI (incumbent, -); MI (square root of alpha,
-    gamma); VARIANCE (factor of the variance, -).
+    gamma); VARIANCE (factor of the variance, -). Of a constraint's posterior: LOG_FEASIBLE
+    (largest admissible value, -), the log probability that it holds; EXCESS (square root of beta,
+    largest admissible value), a penalty where even the lower bound exceeds it.
     """
     if code == MI:
         root = math.sqrt(var + p[1])
@@ -40,8 +45,20 @@ def utility(code, p, mean, var):
     std = math.sqrt(var)
     if code == UCB:
         return mean + p[0] * std, 1.0, 0.5 * p[0] / std
+    if code == EXCESS:
+        excess = max(mean - p[0] * std - p[1], 0.0)
+        slope = -2.0 * PENALTY * excess
+        return 0.5 * slope * excess, slope, -0.5 * slope * p[0] / std
     z = (mean - p[0]) / std
     log_density = -0.5 * z * z - _LOG_SQRT_2PI
+    if code == LOG_FEASIBLE:
+        if z < 20.0:
+            log_tail = math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
+        else:  # tail = density / z (1 - 1/z^2 + 3/z^4 - ...)
+            q = 1.0 / (z * z)
+            log_tail = log_density - math.log(z) + math.log(1.0 - q + 3.0 * q * q)
+        ratio = math.exp(log_density - log_tail)
+        return log_tail, -ratio / std, 0.5 * ratio * z / var
     if z > -20.0:
         tail = 0.5 * math.erfc(-z / math.sqrt(2.0))
         density = math.exp(log_density)

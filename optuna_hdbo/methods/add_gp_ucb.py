@@ -26,6 +26,8 @@ from optuna_hdbo._core.additive import grouped_columns
 from optuna_hdbo._core.direct import direct
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
@@ -126,6 +128,7 @@ class AddGPUCB:
             shared_hyperparameters,
         )
         self._plain = PlainQueries(kernel, True, ("inverse-square",), ("log-ei",), n_cyc)
+        self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -140,9 +143,10 @@ class AddGPUCB:
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            x, record, posterior = self._plain.query(domain, seen, 0.0, rng)
+            feasibility, record = self._constraints.read(domain, seen)
+            x, fits, posterior = self._plain.query(domain, seen, 0.0, rng, feasibility)
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
-            return Suggestion(x, record, self._report(seen, posterior, x, fitted))
+            return Suggestion(x, record | fits, self._report(seen, posterior, x, fitted))
         record = {}
         cap, small = self._bandwidth_cap(seen)
         if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
@@ -156,7 +160,9 @@ class AddGPUCB:
             fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
         posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
         if self.update == "alternate":
-            x = self._alternate(domain, seen, posterior, rng)
+            feasibility, fits = self._constraints.read(domain, seen)
+            record |= fits
+            x = self._alternate(domain, seen, posterior, rng, feasibility)
         else:
             x = self._per_group(domain, seen, posterior, rng)
         if self.shrink_bandwidth:
@@ -168,7 +174,12 @@ class AddGPUCB:
         return Suggestion(x, record, self._report(seen, posterior, x, fitted))
 
     def _alternate(
-        self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
+        self,
+        domain: Domain,
+        seen: Observations,
+        posterior: Posterior,
+        rng: np.random.Generator,
+        feasibility: Feasibility,
     ) -> FloatArray:
         """Explore in one group, or ask the whole additive posterior for an improvement.
 
@@ -177,10 +188,9 @@ class AddGPUCB:
         constant can be moved from one component to another.
         """
         known = np.concatenate([seen.X, seen.pending])
-        best = good_points(seen.X, seen.y)
+        best = good_points(seen.X, feasibility.merit)
         if seen.step % 4 == 1:
-            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
-            return Maximiser(domain, best)(acquisition, rng, known)[0]
+            return Maximiser(domain, best)(feasibility.improvement(posterior), rng, known)[0]
         kernel = posterior.kernel
         groups = kernel.groups
         # A group that varies more is worth more visits; a component's range is its scale's root.
@@ -192,8 +202,8 @@ class AddGPUCB:
         free = np.zeros(len(domain), np.bool_)
         free[moved] = True
         width = root_beta(self.beta, len(seen.y), len(moved), len(domain), len(groups))
-        acquisition = Acquisition.ucb(posterior, width)
-        return Maximiser(domain, best, free, EXPLORING, AWAY)(acquisition, rng, known)[0]
+        bound = feasibility.optimistic(posterior, width)
+        return Maximiser(domain, best, free, EXPLORING, AWAY)(bound, rng, known)[0]
 
     def _per_group(
         self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator

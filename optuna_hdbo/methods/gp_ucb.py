@@ -6,6 +6,7 @@ between bounds and expected improvements, and between two beliefs about how many
 
 from __future__ import annotations
 
+from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.plain import PlainQueries
@@ -48,6 +49,7 @@ class GPUCB:
         )
         priors: tuple[PriorName, ...] = ("inverse-square", "dimension-scaled")
         self._plain = PlainQueries(kernel, ard, priors, questions, n_cyc)
+        self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
         """Accept every domain."""
@@ -56,5 +58,6 @@ class GPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
-        x, record, posterior = self._plain.query(domain, seen, width, rng)
-        return Suggestion(x, record, prediction(seen, posterior, x))
+        feasibility, record = self._constraints.read(domain, seen)
+        x, fits, posterior = self._plain.query(domain, seen, width, rng, feasibility)
+        return Suggestion(x, record | fits, prediction(seen, posterior, x))

@@ -140,6 +140,7 @@ class AddGPUCBSampler(HDBOSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
+        self.supports_constraints = update == "alternate"
 
     @classmethod
     def as_published(cls, **overrides: Any) -> Self:

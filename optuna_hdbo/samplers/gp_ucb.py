@@ -44,6 +44,8 @@ class GPUCBSampler(HDBOSampler):
         For a setting outside of its range, naming it; and in a study with several objectives.
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

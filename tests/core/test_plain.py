@@ -14,6 +14,9 @@ from histories import is_admissible
 from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.feasibility import Feasibility
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.plain import COLD_EVERY
 from optuna_hdbo._core.plain import LEAST_SHARE
@@ -37,6 +40,13 @@ def queries(**settings: Any) -> PlainQueries:
     return PlainQueries(**{**defaults, **settings})
 
 
+def ask(
+    plain: PlainQueries, domain: Domain, seen: Observations, width: float = 0.5, seed: int = 0
+) -> tuple[np.ndarray, dict[str, Any], Posterior]:
+    feasibility = Feasibility(seen.y, float(seen.y.max()))
+    return plain.query(domain, seen, width, np.random.default_rng(seed), feasibility)
+
+
 def test_good_points_come_first_to_last() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 2)), rng.standard_normal(200)
@@ -53,7 +63,7 @@ def test_priors_keep_their_own_fits(name: str) -> None:
     plain = queries()
     for step in range(affordable(8, 4)):
         seen = ledger.seen()
-        x, record, posterior = plain.query(ledger.domain, seen, 0.5, np.random.default_rng(step))
+        x, record, posterior = ask(plain, ledger.domain, seen, seed=step)
         assert is_admissible(ledger.domain, x)
         due = {f"plain:{prior}" for prior in plain.priors} if step % 3 == 0 else set()
         assert set(record) == due
@@ -75,10 +85,7 @@ def test_questions_take_turns() -> None:
     ledger = Ledger.started(make_domain(None, None), 10)
     plain = queries(priors=("inverse-square",))
     points = {
-        width: [
-            plain.query(ledger.domain, ledger.seen(step=step), width, np.random.default_rng(0))[0]
-            for step in (10, 11)
-        ]
+        width: [ask(plain, ledger.domain, ledger.seen(step=step), width)[0] for step in (10, 11)]
         for width in (0.0, 50.0)
     }
     assert not np.array_equal(points[0.0][0], points[50.0][0])  # a bound has a width
@@ -88,9 +95,7 @@ def test_questions_take_turns() -> None:
 def test_one_lengthscale_for_all() -> None:
     ledger = Ledger.started(make_domain(*[None] * 4), 10)
     for ard in (False, True):
-        _, record, _ = queries(ard=ard).query(
-            ledger.domain, ledger.seen(), 1.0, np.random.default_rng(0)
-        )
+        _, record, _ = ask(queries(ard=ard), ledger.domain, ledger.seen())
         for fit in record.values():
             assert (len(set(fit["lengthscales"])) == 1) == (not ard)
 
@@ -98,7 +103,7 @@ def test_one_lengthscale_for_all() -> None:
 def test_predictions_are_in_the_units_of_the_objective() -> None:
     ledger = Ledger.started(make_domain(None, None), 15, lambda x: 1e4 + 100 * float(x[0]))
     seen = ledger.seen()
-    _, _, posterior = queries().query(ledger.domain, seen, 0.0, np.random.default_rng(0))
+    _, _, posterior = ask(queries(), ledger.domain, seen)
     expected = prediction(seen, posterior, np.array([0.5, 0.5]))
     assert expected["predicted"] == pytest.approx(1e4 + 50, abs=3)
     assert 0 < expected["std"] < 10
@@ -130,10 +135,10 @@ def test_a_fit_recovers_from_a_degenerate_one() -> None:
     ledger = Ledger.started(make_domain(None, None), 25, lambda x: float(np.sin(4 * x[0]) + x[1]))
     plain = queries(n_cyc=1)
     seen = ledger.seen()
-    _, record, _ = plain.query(ledger.domain, seen, 0.0, np.random.default_rng(0))
+    _, record, _ = ask(plain, ledger.domain, seen)
     key = next(iter(record))
     poor = {**record[key], "lengthscales": [0.006, 0.006], "n": 20}
     seen = replace(seen, records=(Record(0, "complete", {key: poor}),))
-    _, again, _ = plain.query(ledger.domain, seen, 0.0, np.random.default_rng(0))
+    _, again, _ = ask(plain, ledger.domain, seen)
     assert min(again[key]["lengthscales"]) > 0.1
     assert again[key]["log_likelihood"] >= record[key]["log_likelihood"] - 0.5

@@ -10,6 +10,7 @@ import pytest
 import reference
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Kernel
@@ -17,8 +18,16 @@ from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._jit import acquisition as jit
 
 
-P = {jit.UCB: (1.5, 0.0), jit.LOG_EI: (0.7, 0.0), jit.MI: (1.2, 0.3), jit.VARIANCE: (2.0, 0.0)}
-CODES = pytest.mark.parametrize("code", P, ids=["UCB", "LOG_EI", "MI", "VARIANCE"])
+P = {
+    jit.UCB: (1.5, 0.0),
+    jit.LOG_EI: (0.7, 0.0),
+    jit.MI: (1.2, 0.3),
+    jit.VARIANCE: (2.0, 0.0),
+    jit.LOG_FEASIBLE: (-0.4, 0.0),
+    jit.EXCESS: (0.5, -3.0),
+}
+NAMES = ["UCB", "LOG_EI", "MI", "VARIANCE", "LOG_FEASIBLE", "EXCESS"]
+CODES = pytest.mark.parametrize("code", P, ids=NAMES)
 KINDS = pytest.mark.parametrize("kind", ["se", "matern32", "matern52"])
 
 
@@ -61,6 +70,15 @@ def test_log_ei_in_the_far_tail(z: float) -> None:
     got = jit.utility(jit.LOG_EI, np.array([1.0, 0.0]), 1.0 + 0.5 * z, var)
     expected = reference.utility(jit.LOG_EI, [1.0, 0.0], 1.0 + 0.5 * z, var)
     np.testing.assert_allclose(got, expected, rtol=2e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("z", [8.0, 19.99, 20.0, 40.0, 1e3])
+def test_log_feasibility_in_the_far_tail(z: float) -> None:
+    got = jit.utility(jit.LOG_FEASIBLE, np.array([1.0, 0.0]), 1.0 + 0.5 * z, 0.25)
+    assert got[0] == pytest.approx(norm.logcdf(-z), rel=1e-8)
+    h = 1e-4 * z
+    ends = [norm.logcdf(-z - 2 * h), norm.logcdf(-z + 2 * h)]
+    assert got[1] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-3)
 
 
 def test_log_ei_rises_across_the_change_of_formula() -> None:

@@ -1,0 +1,165 @@
+"""Constraints: what feasible means to the ranking of points, to incumbents and to acquisitions.
+
+A trial may report numbers that must not exceed 0. Each becomes a Gaussian process of its own.
+Bounds stay optimistic: the objective's upper bound is maximised where every constraint's lower
+bound admits it. Expected improvements are weighted by the probability of feasibility (Gardner et
+al. 2014), and as long as nothing feasible is known, that probability alone is maximised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.fit import PriorName
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.plain import PlainQueries
+
+
+PRIOR: PriorName = "inverse-square"
+GROWTH = 0.08
+"""Share of new observations that calls for another fit of a constraint."""
+
+
+class Utility(Protocol):
+    """What a maximiser asks of a function."""
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D); return where to (S, D), and the values (S,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum of acquisitions, each on a posterior of its own."""
+
+    terms: Sequence[Acquisition]
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+        return np.asarray(np.sum([term(X) for term in self.terms], axis=0), np.float64)
+
+    def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at a point (D,) and its gradient, shape (D,)."""
+        values, gradients = zip(*[term.slope(x) for term in self.terms], strict=True)
+        return float(np.sum(values)), np.sum(gradients, axis=0)
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
+        climbed, values = X.copy(), self(X)
+        for i, start in enumerate(X):
+            x = start.copy()
+
+            def falling(part: FloatArray, x: FloatArray = x) -> tuple[float, FloatArray]:
+                x[free] = part
+                value, gradient = self.slope(x)
+                return -value, -gradient[free]
+
+            found = minimize(
+                falling,
+                start[free],
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * int(free.sum()),
+                options={"maxiter": n_steps, "maxfun": 2 * n_steps, "gtol": tol},
+            )
+            if -found.fun > values[i]:
+                climbed[i, free], values[i] = found.x, -found.fun
+        return climbed, values
+
+
+@dataclass(frozen=True, eq=False)
+class Feasibility:
+    """What is known of the constraints when a point is asked for.
+
+    Parameters
+    ----------
+    merit : FloatArray, shape (n,)
+        What observations are ranked by: their value where they are feasible; the others come
+        after all of these, the smallest violation first.
+    incumbent : float or None
+        The best feasible value, if there is any.
+    constraints : sequence of (Posterior, float)
+        Of each constraint, in units of its own deviation, and the largest admissible value.
+    """
+
+    merit: FloatArray
+    incumbent: float | None
+    constraints: Sequence[tuple[Posterior, float]] = ()
+
+    def optimistic(self, posterior: Posterior, root_beta: float) -> Utility:
+        """Return the upper bound, penalised where a constraint's lower bound forbids a point."""
+        bound = Acquisition.ucb(posterior, root_beta)
+        if not self.constraints:
+            return bound
+        penalties = [Acquisition.excess(c, root_beta, most) for c, most in self.constraints]
+        return Sum([bound, *penalties])
+
+    def improvement(self, posterior: Posterior) -> Utility:
+        """Return log (expected improvement x probability of feasibility)."""
+        feasible = [Acquisition.log_feasible(c, most) for c, most in self.constraints]
+        if self.incumbent is None:
+            return Sum(feasible)
+        improvement = Acquisition.log_ei(posterior, self.incumbent)
+        return Sum([improvement, *feasible]) if feasible else improvement
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintModels:
+    """One Gaussian process per constraint, fitted and recorded like that of the objective.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    """
+
+    kind: str = "matern52"
+    _models: dict[int, PlainQueries] = field(default_factory=dict, init=False)
+
+    def read(self, domain: Domain, seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
+        """Return what is known of the constraints, and what to record."""
+        record: dict[str, Any] = {}
+        if not seen.constraints.shape[1]:
+            return Feasibility(seen.y, float(seen.y.max())), record
+        values = np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
+        violation = np.zeros(len(seen.y))
+        constraints = []
+        for j, column in enumerate(values.T):
+            told = ~np.isnan(column)
+            if not told.any():
+                continue
+            z, shift, scale = standardise(column[told])
+            violation[told] += np.maximum(column[told], 0.0) / scale
+            # Whatever its units, a constraint that always holds stays a bound far away.
+            largest = float(np.clip(-shift / scale, -1e3, 1e3))
+            part = replace(seen, X=seen.X[told], values=z, numbers=seen.numbers[told])
+            model = self._models.setdefault(j, self._model(j))
+            posterior, _ = model.posterior(domain, part, PRIOR, record, GROWTH)
+            constraints.append((posterior, largest))
+        feasible = violation <= 0.0
+        merit = np.where(feasible, seen.y, seen.y.min() - 1.0 - np.minimum(violation, 1e6))
+        incumbent = float(seen.y[feasible].max()) if feasible.any() else None
+        return Feasibility(merit, incumbent, constraints), record
+
+    def _model(self, j: int) -> PlainQueries:
+        return PlainQueries(self.kind, True, (PRIOR,), (), None, name=f"constraint{j}")

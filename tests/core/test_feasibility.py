@@ -1,0 +1,160 @@
+"""What constraints do to rankings, incumbents and acquisitions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import reference
+from histories import Ledger
+from histories import affordable
+from histories import make_domain
+from scipy.stats import norm
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import Feasibility
+from optuna_hdbo._core.feasibility import Sum
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.plain import PlainQueries
+
+
+DOMAIN = make_domain(None, None)
+
+
+def observed(constraints: np.ndarray, n: int = 14) -> Observations:
+    seen = Ledger.started(DOMAIN, n, lambda x: float(x.sum())).seen()
+    return replace(seen, constraints=constraints)
+
+
+def halves(n: int = 14, scale: float = 1.0) -> Observations:
+    """Only x0 <= 0.4 is feasible."""
+    X = Ledger.started(DOMAIN, n, lambda x: 0.0).seen().X
+    return observed(scale * (X[:, :1] - 0.4), n)
+
+
+def objective(seen: Observations) -> PlainQueries:
+    return PlainQueries("matern52", True, ("inverse-square",), ("log-ei",), None)
+
+
+def test_without_constraints_nothing_changes() -> None:
+    seen = observed(np.empty((14, 0)))
+    feasibility, record = ConstraintModels().read(DOMAIN, seen)
+    assert record == {}
+    assert np.array_equal(feasibility.merit, seen.y)
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    assert isinstance(feasibility.improvement(posterior), Acquisition)
+    assert isinstance(feasibility.optimistic(posterior, 1.0), Acquisition)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e12])
+def test_feasible_points_come_first_and_small_violations_next(scale: float) -> None:
+    seen = halves(scale=scale)
+    feasibility, record = ConstraintModels().read(DOMAIN, seen)
+    c = seen.constraints[:, 0]
+    order = np.argsort(-feasibility.merit, kind="stable")
+    n = int((c <= 0).sum())
+    assert 0 < n < len(c)
+    assert set(order[:n]) == set(np.flatnonzero(c <= 0))
+    assert np.all(np.diff(seen.y[order[:n]]) <= 0)
+    assert np.all(np.diff(c[order[n:]]) >= 0)
+    assert feasibility.incumbent == seen.y[c <= 0].max()
+    assert list(record) == ["constraint0:inverse-square"]
+
+
+def test_no_incumbent_while_nothing_is_feasible() -> None:
+    seen = observed(1.0 + Ledger.started(DOMAIN, 14, lambda x: 0.0).seen().X)
+    feasibility, record = ConstraintModels().read(DOMAIN, seen)
+    assert feasibility.incumbent is None
+    assert len(record) == 2
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    near, far = feasibility.improvement(posterior)(np.array([[0.0, 0.0], [1.0, 1.0]]))
+    assert near > far
+
+
+def test_the_models_predict_what_holds_where() -> None:
+    seen = halves(30)
+    feasibility, _ = ConstraintModels().read(DOMAIN, seen)
+    ((posterior, largest),) = feasibility.constraints
+    Z = np.array([[0.1, 0.5], [0.9, 0.5]])
+    mean, variance = posterior.predict(Z)
+    expected = norm.logcdf((largest - mean) / np.sqrt(variance))
+    found = Acquisition.log_feasible(posterior, largest)(Z)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found[0] > -0.1
+    assert found[1] < -2.0
+
+
+def test_trials_that_tell_no_constraint_are_passed_over() -> None:
+    seen = halves()
+    constraints = seen.constraints.copy()
+    constraints[[0, 3]] = np.nan
+    feasibility, _ = ConstraintModels().read(DOMAIN, replace(seen, constraints=constraints))
+    ((posterior, _),) = feasibility.constraints
+    assert len(posterior.y) == len(seen.y) - 2
+    assert feasibility.merit[0] == seen.y[0]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e308, 0.0, np.nan])
+def test_any_constraint_values_are_survived(value: float) -> None:
+    seen = halves()
+    constraints = seen.constraints.copy()
+    constraints[::2] = value
+    for given in (constraints, np.full_like(constraints, value)):
+        feasibility, _ = ConstraintModels().read(DOMAIN, replace(seen, constraints=given))
+        assert np.isfinite(feasibility.merit).all()
+        posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+        for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 1)):
+            assert np.isfinite(utility(seen.X)).all()
+
+
+def test_a_sum_has_the_gradient_of_its_values_and_climbs() -> None:
+    seen = halves()
+    feasibility, _ = ConstraintModels().read(DOMAIN, seen)
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 0.5)):
+        assert isinstance(utility, Sum)
+        x = np.array([0.62, 0.31])
+        value, slope = utility.slope(x)
+        assert value == pytest.approx(float(utility(x[None])[0]))
+        numeric = reference.gradient(lambda z, u=utility: float(u(z[None])[0]), x, 1e-4)
+        np.testing.assert_allclose(slope, numeric, rtol=1e-4, atol=1e-6)
+        starts = np.random.default_rng(0).random((4, 2))
+        climbed, values = utility.ascend(starts, np.array([True, False]))
+        np.testing.assert_allclose(utility(climbed), values, rtol=1e-9)
+        assert np.all(values >= utility(starts))
+        assert np.array_equal(climbed[:, 1], starts[:, 1])
+        assert np.all((climbed >= 0) & (climbed <= 1))
+
+
+def test_the_bound_is_optimistic_about_constraints() -> None:
+    """Where a constraint is unknown its lower bound holds, and nothing is taken off."""
+    seen = halves()
+    models = ConstraintModels()
+    feasibility, _ = models.read(DOMAIN, seen)
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    wide, narrow = feasibility.optimistic(posterior, 1e7), feasibility.optimistic(posterior, 0.0)
+    Z = np.random.default_rng(1).random((50, 2))
+    np.testing.assert_allclose(wide(Z), Acquisition.ucb(posterior, 1e7)(Z))
+    penalty = narrow(Z) - Acquisition.ucb(posterior, 0.0)(Z)
+    assert np.all(penalty[Z[:, 0] < 0.2] == 0.0)
+    assert np.all(penalty[Z[:, 0] > 0.7] < 0.0)
+
+
+def test_fits_are_read_back() -> None:
+    seen = halves()
+    _, record = ConstraintModels().read(DOMAIN, seen)
+    later = replace(seen, records=(Record(0, "complete", record),))
+    first, nothing = ConstraintModels().read(DOMAIN, later)
+    assert nothing == {}
+    again, _ = ConstraintModels().read(DOMAIN, seen)
+    Z = np.random.default_rng(0).random((affordable(20, 3), 2))
+    for one, other in zip(first.constraints, again.constraints, strict=True):
+        assert np.array_equal(one[0].predict(Z), other[0].predict(Z))
+
+
+def test_feasibility_without_models_is_the_plain_case() -> None:
+    y = np.array([0.0, 1.0])
+    assert Feasibility(y, 1.0).constraints == ()
