@@ -154,7 +154,7 @@ class Guide:
             return None
         cold = self.unfitted(domain).kernel
         starts = [cold] if current is None else [current.kernel]
-        if current is not None and (n < 40 or current.cycle % 4 == 3):
+        if current is not None and (n < 20 or current.cycle % 4 == 3):
             starts.append(cold)
         kernel, likelihood = fit(
             cold,
@@ -164,7 +164,7 @@ class Guide:
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             starts=starts,
-            n_steps=40 if len(starts) > 1 or current is None else 15,
+            n_steps=30 if len(starts) > 1 or current is None else 10,
         )
         cycle = 0 if current is None else current.cycle + 1
         return Fitted(kernel, n, cycle, likelihood).rounded(domain)

@@ -44,8 +44,11 @@ Until = Literal["certain", "assumed", "live"]
 KEY = "node"
 """Where a record has its path."""
 
-SAME = 1e-9
-"""Points are equal up to this; a value's way to a parameter and back may cost an ulp."""
+SAME = 1e-11
+"""Points are equal up to this; a value's way to a parameter and back may cost some ulps."""
+
+NEAR = 1e-6
+"""A trial is where its record says if it is within this; ranges of few floats are rough."""
 
 
 def signature(domain: Domain, branching: int) -> int:
@@ -82,6 +85,7 @@ class _Log:
         self.ticks: IntArray = self._numbers[:0]
         self.fits: dict[Hashable, Fitted] = {}
         self.running: set[int] = set()
+        self.repeated: set[str] = set()
 
     def goes_on_in(self, records: Sequence[Record]) -> bool:
         """Tell whether these records begin with those that have been read."""
@@ -120,10 +124,11 @@ class _Log:
         self._numbers[self._n_numbers] = number
         self._n_numbers += 1
 
-    @staticmethod
-    def _own(owners: dict[str, Record], path: str, record: Record) -> bool:
+    def _own(self, owners: dict[str, Record], path: str, record: Record) -> bool:
         """Let a record answer for a path, unless another one does better."""
         other = owners.get(path)
+        if other is not None:
+            self.repeated.add(path)
         if other is None:
             owners[path] = record
         elif _rank(record) > _rank(other):
@@ -160,6 +165,8 @@ class _State:
         Observations that they depend on.
     assumed : frozenset of int
         Running trials whose nodes were left with a bound for a value.
+    fit : hashable
+        Identity of the fit that bounds come from.
     """
 
     tree: Tree
@@ -169,6 +176,7 @@ class _State:
     n_ticks: int = 0
     n_rows: int = 0
     assumed: frozenset[int] = frozenset()
+    fit: Hashable = None
 
     def copy(self) -> _State:
         return replace(self, tree=self.tree.copy())
@@ -333,7 +341,7 @@ class _Run:
             rows = self._rows(state.epoch)
             if state.node is None:
                 if self.replay.guide is not None and of_epoch != state.epoch:
-                    model, of_epoch = self._model(state.epoch, rows), state.epoch
+                    model, of_epoch = self._model(state, rows), state.epoch
                 state.node = state.tree.advance(model)
                 state.left_over = state.node is None
                 if state.node is None:
@@ -359,9 +367,10 @@ class _Run:
             state.epoch += 1
             return True
         x = tree.point(node)
-        owner = self.log.owner(tree.path(node))
+        path = tree.path(node)
+        owner = self.log.owner(path)
         at = n_epochs if owner is None else int(np.searchsorted(self.log.ticks, owner.number))
-        value = None if owner is None else self._value(owner, x)
+        value = None if owner is None else self._value(owner, path, x)
         if value is None or value == "elsewhere":
             value, at = _find(self.seen.X[:rows], self.seen.values[:rows], x), n_epochs
             if value is None and last and _find_row(self.seen.pending, x) >= 0:
@@ -386,7 +395,7 @@ class _Run:
         return True
 
     def _value(
-        self, owner: Record, x: FloatArray
+        self, owner: Record, path: str, x: FloatArray
     ) -> float | Literal["running", "closed", "elsewhere"]:
         """Return what a trial says of its node."""
         if owner.state == "running":
@@ -394,8 +403,9 @@ class _Run:
         i = int(np.searchsorted(self.seen.numbers, owner.number))
         if i < len(self.seen.numbers) and self.seen.numbers[i] == owner.number:
             # Parameters that were fixed by hand lead elsewhere.
-            near = bool(np.abs(self.seen.X[i] - x).max() <= SAME)
-            return float(self.seen.values[i]) if near else "elsewhere"
+            if np.abs(self.seen.X[i] - x).max() <= NEAR:
+                return float(self.seen.values[i])
+            return "closed" if path in self.log.repeated else "elsewhere"
         return "closed"
 
     def _left_over(self, tree: Tree, rows: int) -> int | None:
@@ -405,17 +415,22 @@ class _Run:
                 return node
         return None
 
-    def _model(self, epoch: int, rows: int) -> Model:
+    def _model(self, state: _State, rows: int) -> Model:
         guide, seen = self.replay.guide, self.seen
         assert guide is not None
         X, values = seen.X[:rows], seen.values[:rows]
-        fitted = in_use(self.log.fits.values(), rows)
-        if epoch < len(self.log.ticks):
-            return guide.model(self.domain, X, values, seen.pending[:0], fitted)
-        new = guide.renewed(self.domain, X, values, fitted)
-        if new is not None:
-            self.fitted = fitted = new
-        return guide.model(self.domain, X, values, seen.pending, fitted)
+        fitted, pending = in_use(self.log.fits.values(), rows), seen.pending[:0]
+        if state.epoch >= len(self.log.ticks):
+            pending = seen.pending
+            new = guide.renewed(self.domain, X, values, fitted)
+            if new is not None:
+                self.fitted = fitted = new
+        model = guide.model(self.domain, X, values, pending, fitted)
+        key = None if fitted is None else identity(fitted)
+        if self.replay.rule.renew and key != state.fit:
+            state.tree.rescore(model)
+        state.fit = key
+        return model
 
 
 def _same_domain(a: Domain, b: Domain) -> bool:

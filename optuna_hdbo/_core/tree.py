@@ -150,6 +150,10 @@ class Tree:
                 return None
             self.nodes = self._resized(2 * len(self.nodes.score))
 
+    def rescore(self, model: Model) -> None:
+        """Give rejected leaves new bounds, after the hyperparameters have changed."""
+        jit.rescore(self.rule, self.columns, self.nodes, model)
+
     def settle(self, node: int, score: float | None) -> None:
         """Answer a request with a value, or with None to leave the node its bound."""
         links, state = self.nodes.links[node], self.nodes.state
@@ -159,6 +163,7 @@ class Tree:
         if score is not None:
             self.nodes.score[node] = min(max(score, jit.LOWEST), -jit.LOWEST)
         state[jit.SINCE] = 0
+        state[jit.ASKED] += 1
 
     def retract(self) -> None:
         """Undo the count of a test that will be made again, with more observations."""

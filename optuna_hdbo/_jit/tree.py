@@ -24,12 +24,12 @@ REQUEST, EXHAUSTED, FULL = 0, 1, 2
 UNRESOLVED, EVALUATED, REJECTED, CLOSED = 0, 1, 2, 3
 
 # Columns of Nodes.links.
-PARENT, DIGIT, DEPTH, FIRST, SPLIT, STATUS, HEAP_CHILD, HEAP_SIBLING = 0, 1, 2, 3, 4, 5, 6, 7
-N_LINKS = 8
+PARENT, DIGIT, DEPTH, FIRST, SPLIT, STATUS, HEAP_CHILD, HEAP_SIBLING, SCORED_AT = range(9)
+N_LINKS = 9
 
 # Entries of Nodes.state.
-COUNT, DEEPEST, LEVEL, EXPANSIONS, TESTS, EXPANDING, CHILD, SINCE, N_REJECTED = range(9)
-N_STATE = 9
+COUNT, DEEPEST, LEVEL, EXPANSIONS, TESTS, EXPANDING, CHILD, SINCE, N_REJECTED, ASKED = range(10)
+N_STATE = 10
 
 LOWEST = -1.7976931348623157e308
 """The score of what is worse than any value, and yet opened when nothing else is left."""
@@ -69,8 +69,10 @@ class Rule(NamedTuple):
     """The numbers of the algorithm.
 
     A child is evaluated if ``mean + width s >= best``, where ``width`` <= 0 stands for
-    B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), and has else the score ``mean - penalty s``, where
-    ``penalty`` < 0 stands for the same width.
+    B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), as it does at every ``explore``-th request if that is
+    positive; the child has else the score ``mean - penalty s``, where
+    ``penalty`` < 0 stands for the same width. With ``renew`` that score is taken from the process
+    as it is when the node is about to be opened, else it stays as it was given first.
     """
 
     branching: int
@@ -79,6 +81,8 @@ class Rule(NamedTuple):
     width: float
     penalty: float
     patience: int
+    renew: bool
+    explore: int
 
 
 class Model(NamedTuple):
@@ -196,6 +200,7 @@ def create(nodes, columns, parent, digit, k):
     links = nodes.links[node]
     links[PARENT], links[DIGIT], links[DEPTH], links[FIRST] = parent, digit, 0, -1
     links[STATUS], links[HEAP_CHILD], links[HEAP_SIBLING] = UNRESOLVED, -1, -1
+    links[SCORED_AT] = -1
     low, high = nodes.low[node], nodes.high[node]
     nodes.score[node] = LOWEST
     if parent < 0:
@@ -237,12 +242,26 @@ def predict(model, x, f, r2, k):
 
 
 @compiled_in_order
-def bound_width(rule, n_tests):
-    """Return B_N, or the fixed width."""
-    if rule.width > 0.0:
+def bound_width(rule, state):
+    """Return B_N, or the fixed width where it is not the turn of exploration."""
+    turn = rule.explore > 0 and state[ASKED] % rule.explore == rule.explore - 1
+    if rule.width > 0.0 and not turn:
         return rule.width
-    square = 2.0 * math.log(math.pi**2 * float(n_tests) ** 2 / (6.0 * rule.eta))
+    square = 2.0 * math.log(math.pi**2 * float(state[TESTS]) ** 2 / (6.0 * rule.eta))
     return math.sqrt(max(square, 0.0))
+
+
+@compiled_in_order
+def bound(rule, nodes, model, node, x, f, r2, k):
+    """Give a node at x (D,) its lower bound; return the upper one."""
+    mean, variance = predict(model, x, f, r2, k)
+    s = math.sqrt(variance)
+    width = bound_width(rule, nodes.state)
+    penalty = width if rule.penalty < 0.0 else rule.penalty
+    low = model.shift + model.scale * (mean - penalty * s)
+    nodes.score[node] = min(max(low, LOWEST), -LOWEST)
+    nodes.links[node, SCORED_AT] = model.n
+    return model.shift + model.scale * (mean + width * s)
 
 
 @compiled_in_order
@@ -251,13 +270,7 @@ def is_promising(rule, nodes, model, node, x, f, r2, k):
     nodes.state[TESTS] += 1
     if model.n < 0:
         return True
-    mean, variance = predict(model, x, f, r2, k)
-    s = math.sqrt(variance)
-    width = bound_width(rule, nodes.state[TESTS])
-    penalty = width if rule.penalty < 0.0 else rule.penalty
-    low = model.shift + model.scale * (mean - penalty * s)
-    nodes.score[node] = min(max(low, LOWEST), -LOWEST)
-    high = model.shift + model.scale * (mean + width * s)
+    high = bound(rule, nodes, model, node, x, f, r2, k)
     return high >= model.best or nodes.state[SINCE] >= rule.patience
 
 
@@ -313,7 +326,7 @@ def close(rule, nodes):
 
 
 @compiled_in_order
-def select(rule, nodes):
+def select(rule, columns, nodes, model, x, f, r2, k):
     """Go on with the sweep to the next leaf to open; return it, or -1 if there is none."""
     state = nodes.state
     shallowest = 0
@@ -331,9 +344,35 @@ def select(rule, nodes):
             state[LEVEL] = 0
             nodes.limit[0] = -np.inf
         leaf = nodes.heaps[state[LEVEL]]
-        if leaf >= 0 and nodes.score[leaf] > nodes.limit[0]:
-            return pop(nodes, state[LEVEL])
-        state[LEVEL] += 1
+        if leaf < 0 or nodes.score[leaf] <= nodes.limit[0]:
+            state[LEVEL] += 1
+            continue
+        pop(nodes, state[LEVEL])
+        old = nodes.links[leaf, STATUS] == REJECTED and nodes.links[leaf, SCORED_AT] != model.n
+        if not (old and rule.renew):
+            return leaf
+        centre(columns, nodes.low[leaf], nodes.high[leaf], x)
+        bound(rule, nodes, model, leaf, x, f, r2, k)
+        push(nodes, leaf)
+
+
+@compiled_in_order
+def rescore(rule, columns, nodes, model):
+    """Give every rejected leaf a new bound, and order the leaves by it."""
+    state = nodes.state
+    x, f = np.empty(nodes.low.shape[1]), np.empty(len(model.columns))
+    r2, k = np.empty(model.n), np.empty(model.n)
+    nodes.heaps[:] = -1
+    for node in range(state[COUNT]):
+        links = nodes.links[node]
+        opening = links[PARENT] == state[EXPANDING] or state[EXPANDING] == _ROOT
+        if links[FIRST] >= 0 or opening:
+            continue
+        if links[STATUS] == REJECTED:
+            centre(columns, nodes.low[node], nodes.high[node], x)
+            bound(rule, nodes, model, node, x, f, r2, k)
+        if links[SPLIT] >= 0:
+            push(nodes, node)
 
 
 @compiled_in_order
@@ -362,7 +401,7 @@ def advance(rule, columns, nodes, model):
         full = state[COUNT] + rule.branching > len(nodes.score)
         if full or state[DEEPEST] + 2 > len(nodes.heaps):
             return FULL
-        leaf = select(rule, nodes)
+        leaf = select(rule, columns, nodes, model, x, f, r2, k)
         if leaf < 0:
             return EXHAUSTED
         nodes.links[leaf, FIRST] = state[COUNT]

@@ -34,11 +34,13 @@ class BaMSOO:
     def __init__(
         self,
         *,
-        branching: Literal[2, 3] = 2,
-        depth_exponent: float = 0.5,
-        eta: float = 0.05,
-        width: float | None = 2.0,
+        branching: Literal[2, 3] = 3,
+        depth_exponent: float = 0.7,
+        width: float | None = 0.5,
+        explore: int | None = 3,
+        eta: float = 1.0,
         penalty: float | None = 0.0,
+        renew: bool = True,
         kernel: str = "matern52",
         ard: bool = True,
         n_cyc: int | None = None,
@@ -54,6 +56,7 @@ class BaMSOO:
             check_positive("width", width)
         if penalty is not None and penalty != 0:
             check_positive("penalty", penalty)
+        check_integer("explore", explore, 1, optional=True)
         check_integer("patience", patience, 1)
         rule = Rule(
             int(branching),
@@ -62,6 +65,8 @@ class BaMSOO:
             -1.0 if width is None else float(width),
             -1.0 if penalty is None else float(penalty),
             int(patience),
+            bool(renew),
+            0 if explore is None else int(explore),
         )
         self._fixed = KernelParams.parse(kernel_params)
         guide = Guide(kernel, ard, n_cyc=n_cyc, fixed=self._fixed)

@@ -30,7 +30,7 @@ class SOO:
     def __init__(self, *, branching: Literal[2, 3] = 3, depth_exponent: float = 0.5) -> None:
         check_branching(branching)
         check_fraction("depth_exponent", depth_exponent)
-        rule = Rule(int(branching), float(depth_exponent), 1.0, 1.0, 0.0, 0)
+        rule = Rule(int(branching), float(depth_exponent), 1.0, 1.0, 0.0, 0, False, 0)
         self._search = TreeSearch(self.name, Replay(rule, None))
 
     def validate(self, domain: Domain) -> None:

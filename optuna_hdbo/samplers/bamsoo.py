@@ -37,11 +37,16 @@ class BaMSOOSampler(HDBOSampler):
     width : float or None
         Standard deviations between the mean and the upper bound; ``None`` is the paper's
         B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
+    explore : int or None
+        Every so many nodes, B_N takes the place of ``width``.
     eta : float
         Probability with which B_N may fail, in (0, 1].
     penalty : float or None
         Standard deviations between the mean and the score of a rejected node; ``None`` is the
         upper bound's number: the score is the lower confidence bound.
+    renew : bool
+        Whether the score of a rejected node follows what the process learns, or stays as it was
+        when the node was rejected.
     kernel : {"matern52", "matern32", "se"}
     ard : bool
         A lengthscale per parameter, or one for all.
@@ -72,11 +77,13 @@ class BaMSOOSampler(HDBOSampler):
     def __init__(
         self,
         *,
-        branching: Literal[2, 3] = 2,
-        depth_exponent: float = 0.5,
-        width: float | None = 2.0,
-        eta: float = 0.05,
+        branching: Literal[2, 3] = 3,
+        depth_exponent: float = 0.7,
+        width: float | None = 0.5,
+        explore: int | None = 3,
+        eta: float = 1.0,
         penalty: float | None = 0.0,
+        renew: bool = True,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         ard: bool = True,
         n_cyc: int | None = None,
@@ -95,8 +102,10 @@ class BaMSOOSampler(HDBOSampler):
                 branching=branching,
                 depth_exponent=depth_exponent,
                 width=width,
+                explore=explore,
                 eta=eta,
                 penalty=penalty,
+                renew=renew,
                 kernel=kernel,
                 ard=ard,
                 n_cyc=n_cyc,
@@ -117,4 +126,14 @@ class BaMSOOSampler(HDBOSampler):
         The paper takes the hyperparameters as known, without telling them. They are fitted here
         unless ``kernel_params`` gives them.
         """
-        return cls(**{"width": None, "penalty": None, "patience": 10_000, **overrides})
+        published: dict[str, Any] = {
+            "branching": 2,
+            "depth_exponent": 0.5,
+            "width": None,
+            "explore": None,
+            "eta": 0.05,
+            "penalty": None,
+            "renew": False,
+            "patience": 10_000,
+        }
+        return cls(**{**published, **overrides})

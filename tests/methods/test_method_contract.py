@@ -82,8 +82,10 @@ METHODS |= {
     "soo": SOO,
     "soo in two": lambda: SOO(branching=2, depth_exponent=0.8),
     "bamsoo": BaMSOO,
-    "bamsoo in three": lambda: BaMSOO(branching=3, n_cyc=3, ard=False, patience=20),
-    "bamsoo, published": lambda: BaMSOO(width=None, penalty=None, patience=10_000),
+    "bamsoo in two": lambda: BaMSOO(branching=2, n_cyc=3, ard=False, patience=20),
+    "bamsoo, published": lambda: BaMSOO(
+        branching=2, width=None, explore=None, eta=0.05, penalty=None, renew=False
+    ),
     "bamsoo, known": lambda: BaMSOO(
         width=None, penalty=None, kernel_params={"lengthscale": 0.3}, kernel="se"
     ),
@@ -295,7 +297,7 @@ def test_records_of_others_do_no_harm(build: Callable[[], Method]) -> None:
     """What cannot be understood is passed over: the point is that without such records."""
     ledger = Ledger.started(DOMAINS["mixed"], 6)
     clean = ask(build(), ledger)
-    keys = ("additive", "cap", "plain:inverse-square", "plain:dimension-scaled", "")
+    keys = ("additive", "cap", "plain:inverse-square", "plain:dimension-scaled", "fit", "node", "")
     keys += ("selection", "whole", "important")
     for i, nonsense in enumerate(HOSTILE):
         ledger.records.append(Record(i, "complete", dict.fromkeys(keys, nonsense)))

@@ -1,0 +1,427 @@
+"""SOO and BaMSOO against plain transcriptions of their algorithms, and as functions of a study."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_tree as reference
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import bowl
+from histories import make_domain
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.replay import signature
+from optuna_hdbo.benchmarks import functions
+from optuna_hdbo.methods.bamsoo import BaMSOO
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.soo import SOO
+
+
+def two_sines(x: np.ndarray) -> float:
+    return float(np.sin(15 * x[0]) * np.sin(27 * x[0]) / 2)
+
+
+def hartmann3(x: np.ndarray) -> float:
+    return -functions.hartmann3().evaluate(x)
+
+
+def branin(x: np.ndarray) -> float:
+    return -functions.branin().evaluate(np.array([-5.0, 0.0]) + 15.0 * x)
+
+
+FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], float], int]] = {
+    "two sines": (two_sines, 1),
+    "hartmann3": (hartmann3, 3),
+    "branin": (branin, 2),
+}
+every_function = pytest.mark.parametrize(
+    ("f", "dim"), list(FUNCTIONS.values()), ids=list(FUNCTIONS)
+)
+every_branching = pytest.mark.parametrize("k", [2, 3])
+
+PUBLISHED: dict[str, Any] = {
+    "branching": 2,
+    "width": None,
+    "explore": None,
+    "depth_exponent": 0.5,
+    "eta": 0.05,
+    "penalty": None,
+    "renew": False,
+    "patience": 10_000,
+}
+
+
+def path_of(suggestion: Suggestion) -> str:
+    assert suggestion.record is not None
+    return str(suggestion.record["node"]["path"])
+
+
+def run(method: Method, f: Callable[[np.ndarray], float], dim: int, n: int) -> list[str]:
+    """Return the paths of n nodes after one random point."""
+    ledger = Ledger.started(make_domain(*[None] * dim), 1, f)
+    return [path_of(suggestion) for suggestion in ledger.run(method, n)]
+
+
+# the algorithms ----------------------------------------------------------------------------------
+
+
+@every_branching
+@every_function
+@pytest.mark.parametrize("power", [0.5, 0.7])
+def test_soo_is_algorithm_2(
+    f: Callable[[np.ndarray], float], dim: int, k: Any, power: float
+) -> None:
+    n = affordable(200, 60)
+    expected = reference.soo(f, k, power, dim, n)
+    assert run(SOO(branching=k, depth_exponent=power), f, dim, n) == expected
+    assert len(set(expected)) == n
+
+
+@every_branching
+@every_function
+def test_bamsoo_is_algorithm_3(f: Callable[[np.ndarray], float], dim: int, k: Any) -> None:
+    """Node by node: those that are evaluated, and how many are rejected in between."""
+    n = affordable(200, 30)
+    domain = make_domain(*[None] * dim)
+    ledger = Ledger.started(domain, 1, f)
+    lengthscale = 0.1 * dim
+    expected, rejected, _ = reference.bamsoo(
+        f,
+        k,
+        0.5,
+        dim,
+        n,
+        eta=0.05,
+        lengthscale=lengthscale,
+        noise=1e-6,
+        first=ledger.X[0],
+    )
+    known = {"lengthscale": lengthscale, "noise": 1e-6}
+    method = BaMSOO(**{**PUBLISHED, "branching": k, "kernel_params": known})
+    suggestions = ledger.run(method, n)
+    assert [path_of(suggestion) for suggestion in suggestions] == expected
+    assert suggestions[-1].report["rejected_nodes"] >= affordable(20, 0)
+    after = method.suggest(domain, ledger.seen(), Streams(0)).report["rejected_nodes"]
+    assert suggestions[-1].report["rejected_nodes"] <= len(rejected) <= after
+
+
+def test_all_cells_of_some_depths_opened_do_not_end_the_search() -> None:
+    """With 7 expansions in two, h_max = 2 is above every leaf."""
+    paths = run(SOO(branching=2), lambda x: 0.0, 1, 40)
+    assert sorted(paths[:15], key=len) == paths[:15]
+    assert len(set(paths)) == 40
+
+
+def test_middle_children_cost_nothing() -> None:
+    ledger = Ledger.started(make_domain(None, None), 1)
+    ledger.run(SOO(branching=3), 60)
+    assert len({x.tobytes() for x in ledger.X}) == 61
+    assert not any(path.endswith("1") for path in run(SOO(branching=3), bowl, 2, 60))
+
+
+def test_a_wider_bound_rejects_fewer() -> None:
+    counts = []
+    for width in (0.5, 4.0):
+        ledger = Ledger.started(make_domain(None, None), 1, branin)
+        (*_, last) = ledger.run(BaMSOO(width=width, explore=None), affordable(60, 15))
+        counts.append(last.report["rejected_nodes"])
+    assert counts[0] > counts[1]
+
+
+def test_patience_ends_rejecting() -> None:
+    """A process that rules everything out must not keep the sweep going for ever."""
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 4, lambda x: float(x[0] > 0.999) + 1e-3 * x[0])
+    ledger.X.append(np.array([1.0, 1.0]))
+    ledger.values.append(50.0)
+    params = {"lengthscale": 30.0, "noise": 1e-6}
+    method = BaMSOO(width=0.1, kernel_params=params, patience=25, explore=None)
+    before = 0.0
+    for suggestion in ledger.run(method, 6):
+        rejected = suggestion.report["rejected_nodes"]
+        assert rejected <= before + 25
+        before = rejected
+    assert before > 25
+
+
+# the tree as a function of the study -------------------------------------------------------------
+
+
+METHODS: dict[str, Callable[[], Method]] = {
+    "soo": SOO,
+    "soo in two": lambda: SOO(branching=2),
+    "bamsoo": BaMSOO,
+    "published": lambda: BaMSOO(**PUBLISHED),
+}
+every_method = pytest.mark.parametrize("build", list(METHODS.values()), ids=list(METHODS))
+
+
+@every_method
+@pytest.mark.parametrize("domain", [make_domain(None, None), DOMAINS["mixed"]], ids=["2", "7"])
+def test_another_process_goes_on_as_the_first_would_have(
+    build: Callable[[], Method], domain: Domain
+) -> None:
+    """So many suggestions in one go are half of them, a new process, and the other half."""
+    n = affordable(100, 16)
+    whole = Ledger.started(domain, 1, bowl)
+    in_one_go = whole.run(build(), n)
+    parts = Ledger.started(domain, 1, bowl)
+    in_two = parts.run(build(), n // 2) + parts.run(build(), n - n // 2)
+    assert [s.record for s in in_one_go] == [s.record for s in in_two]
+    assert all(np.array_equal(a, b) for a, b in zip(whole.X, parts.X, strict=True))
+    assert in_one_go[-1].report == in_two[-1].report
+
+
+class Workers(Ledger):
+    """Several trials at a time, ended in any order."""
+
+    def __init__(self, domain: Domain, build: Callable[[], Method]) -> None:
+        super().__init__(domain, bowl)
+        self.build = build
+        self.method = build()
+        self.n_asked = 0
+        self.running: dict[int, Suggestion] = {}
+        self.done: dict[int, tuple[np.ndarray, float]] = {}
+        self.kept: dict[int, Record] = {}
+
+    def _seen(self, step: int) -> Any:
+        numbers = sorted(self.done)
+        X = np.array([self.done[i][0] for i in numbers]).reshape(-1, len(self.domain))
+        values = np.array([self.done[i][1] for i in numbers])
+        running = {i: Record(i, "running", s.record) for i, s in self.running.items() if s.record}
+        records = [r for _, r in sorted({**self.kept, **running}.items())]
+        pending = np.array([s.x for s in self.running.values()]).reshape(-1, len(self.domain))
+        seen = Observations.from_arrays(X, values, pending=pending, records=records, step=step)
+        return replace(seen, numbers=np.array(numbers, dtype=np.int64))
+
+    def ask(self) -> Suggestion:
+        """Ask a method that has seen everything, and one that comes anew."""
+        seen = self._seen(self.n_asked)
+        suggestion = self.method.suggest(self.domain, seen, Streams(0))
+        again = self.build().suggest(self.domain, seen, Streams(0))
+        assert np.array_equal(suggestion.x, again.x)
+        assert suggestion.record == again.record
+        assert suggestion.report == again.report
+        self.running[self.n_asked] = suggestion
+        self.n_asked += 1
+        return suggestion
+
+    def tell(self, number: int, state: Any = "complete") -> None:
+        suggestion = self.running.pop(number)
+        if suggestion.record:
+            self.kept[number] = Record(number, state, suggestion.record)
+        if state != "failed":
+            self.done[number] = (suggestion.x, self.f(suggestion.x))
+
+
+@every_method
+@pytest.mark.parametrize("domain", [make_domain(None, None), DOMAINS["mixed"]], ids=["2", "7"])
+def test_workers_never_get_the_same_node(build: Callable[[], Method], domain: Domain) -> None:
+    """Trials end in any order, fail, or never end; whoever asks sees the same tree."""
+    rng = np.random.default_rng(0)
+    workers = Workers(domain, build)
+    points = []
+    for _ in range(affordable(60, 12)):
+        while len(workers.running) < 4:
+            points.append(workers.ask().x)
+        # The trial that was asked for third never ends.
+        number = int(rng.choice([i for i in workers.running if i != 2]))
+        workers.tell(number, "failed" if rng.random() < 0.15 else "complete")
+    assert len({x.tobytes() for x in points}) == len(points)
+
+
+@every_branching
+def test_the_order_in_which_trials_end_does_not_matter_to_soo(k: Any) -> None:
+    """Two workers reach the tree of one, as far as it needs no value that is not there yet."""
+    n = affordable(120, 30)
+    domain = make_domain(None, None)
+    alone = run(SOO(branching=k), bowl, 2, n)
+    workers = Workers(domain, lambda: SOO(branching=k))
+    rng = np.random.default_rng(1)
+    for _ in range(n):
+        while len(workers.running) < 2:
+            workers.ask()
+        workers.tell(int(rng.choice(list(workers.running))))
+    while workers.running:
+        workers.tell(next(iter(workers.running)))
+    evaluated = {r.data["node"]["path"] for r in workers.kept.values()}
+    assert len(evaluated & set(alone)) >= 0.8 * n
+    # Whoever goes on alone is soon back on the way of the one.
+    assert workers.ask().report["nodes"] >= n
+
+
+def test_siblings_may_be_told_in_any_order() -> None:
+    """Children of one cell are asked for without waiting; any order of their ends is the same."""
+    for order in ([1, 2, 3], [3, 1, 2], [2, 3, 1]):
+        workers = Workers(make_domain(None, None), lambda: SOO(branching=2))
+        for _ in range(3):
+            workers.ask()
+        for number in order:
+            workers.tell(number - 1)
+        paths = []
+        for number in range(3, affordable(60, 20)):
+            paths.append(path_of(workers.ask()))
+            workers.tell(number)
+        alone = Workers(make_domain(None, None), lambda: SOO(branching=2))
+        expected = []
+        for number in range(affordable(60, 20)):
+            expected.append(path_of(alone.ask()))
+            alone.tell(number)
+        assert paths == expected[3:]
+
+
+@every_method
+def test_failed_nodes_are_not_asked_for_again(build: Callable[[], Method]) -> None:
+    workers = Workers(make_domain(None, None), build)
+    for number in range(affordable(40, 10)):
+        workers.ask()
+        workers.tell(number, "failed" if number % 3 == 1 else "complete")
+    paths = [r.data["node"]["path"] for r in workers.kept.values()]
+    assert len(set(paths)) == len(paths)
+    failed = [r.data["node"]["path"] for r in workers.kept.values() if r.state == "failed"]
+    assert any(path.startswith(f) for f in failed for path in paths if path != f)
+
+
+def test_a_failed_trial_that_is_retried_counts_after_all() -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 1)
+    method = SOO(branching=2)
+    first = ledger.run(method, 10)
+    failed = [
+        Record(r.number, "failed" if r.number == 4 else r.state, r.data) for r in ledger.records
+    ]
+    X, values = list(ledger.X), list(ledger.values)
+    ledger.X, ledger.values = X[:4] + X[5:], values[:4] + values[5:]
+    ledger.records = failed
+    method.suggest(domain, ledger.seen(step=11), Streams(0))
+    ledger.X.append(X[4])
+    ledger.values.append(values[4])
+    ledger.records = [*failed, Record(10, "complete", failed[3].data)]
+    with_retry = method.suggest(domain, ledger.seen(step=11), Streams(0))
+    fresh = SOO(branching=2).suggest(domain, ledger.seen(step=11), Streams(0))
+    assert np.array_equal(with_retry.x, fresh.x)
+    assert path_of(first[-1]) != path_of(with_retry)
+
+
+@every_method
+def test_points_from_elsewhere_are_no_nodes_unless_they_are(build: Callable[[], Method]) -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger(domain, bowl)
+    ledger.observe(np.array([0.5, 0.5]))  # the root's point, evaluated by hand
+    ledger.observe(np.array([0.1, 0.77]))
+    paths = [path_of(suggestion) for suggestion in ledger.run(build(), affordable(30, 8))]
+    assert "" not in paths
+    assert len({x.tobytes() for x in ledger.X}) == len(ledger.X)
+
+
+def test_points_added_in_between_reach_the_process_at_once() -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 1, branin)
+    method = BaMSOO(**PUBLISHED)
+    for i in range(affordable(40, 8)):
+        suggestion = method.suggest(domain, ledger.seen(), Streams(0))
+        fresh = BaMSOO(**PUBLISHED).suggest(domain, ledger.seen(), Streams(0))
+        assert suggestion.record == fresh.record
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+        if i % 5 == 3:
+            ledger.observe(domain.sample(np.random.default_rng(i), 1)[0])
+    # A value above all upper bounds: nothing passes the test but what patience lets through.
+    before = method.suggest(domain, ledger.seen(), Streams(0)).report["rejected_nodes"]
+    ledger.observe(np.array([0.987, 0.012]))
+    ledger.values[-1] = 1e3
+    after = method.suggest(domain, ledger.seen(), Streams(0)).report["rejected_nodes"]
+    assert after > before
+
+
+def test_no_configuration_is_asked_for_twice_and_exhaustion_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    domain = make_domain(3, "4", 2)
+    for build in METHODS.values():
+        caplog.clear()
+        ledger = Ledger.started(domain, 1)
+        with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+            ledger.run(build(), 23)
+            assert not caplog.messages
+            assert len({x.tobytes() for x in ledger.X}) == 24
+            ledger.run(build(), 4)
+        assert len(caplog.messages) == 1
+        assert "every configuration" in caplog.messages[0]
+
+
+@every_method
+def test_cells_of_one_configuration_are_not_split(build: Callable[[], Method]) -> None:
+    domain = make_domain(5, None)
+    ledger = Ledger.started(domain, 1)
+    ledger.run(build(), affordable(60, 12))
+    assert len({x.tobytes() for x in ledger.X}) == len(ledger.X)
+
+
+def test_nodes_of_another_tree_are_points_from_elsewhere() -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 1)
+    ledger.run(SOO(branching=3), 20)
+    in_two = SOO(branching=2).suggest(domain, ledger.seen(), Streams(0))
+    ledger.records = []
+    unrecorded = SOO(branching=2).suggest(domain, ledger.seen(), Streams(0))
+    assert in_two.record == unrecorded.record
+    assert signature(domain, 2) != signature(domain, 3)
+    assert signature(make_domain(None, "2"), 2) != signature(make_domain(None, 2), 2)
+
+
+def test_infinite_values_are_extremes() -> None:
+    domain = make_domain(None, None)
+    for value in (np.inf, -np.inf):
+        ledger = Ledger.started(domain, 1)
+        method = SOO(branching=2)
+        for i in range(30):
+            (suggestion,) = ledger.run(method, 1)
+            if i % 4 == 2:
+                ledger.values[-1] = value
+        assert suggestion.report["nodes"] >= 30
+
+
+def test_a_pruned_value_that_changes_changes_the_tree() -> None:
+    """What a pruned trial counts for is estimated anew as others end."""
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 1)
+    method = SOO(branching=2)
+    ledger.run(method, 20)
+    for worth in (-5.0, 5.0, -5.0):
+        ledger.values[3] = worth
+        old = method.suggest(domain, ledger.seen(), Streams(0))
+        new = SOO(branching=2).suggest(domain, ledger.seen(), Streams(0))
+        assert old.record == new.record
+
+
+def test_ten_thousand_rejected_nodes_between_two_trials_are_quick() -> None:
+
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, affordable(200, 10), branin)
+    ledger.X.append(np.array([0.5, 0.25]))
+    ledger.values.append(1e4)
+    n = affordable(10_000, 50)
+    params = {"lengthscale": 0.3, "noise": 1.0}  # the mean stays far below the best value
+    method = BaMSOO(width=0.1, kernel_params=params, patience=n, explore=None)
+    for _ in range(2):  # compile, and evaluate the root
+        suggestion = method.suggest(domain, ledger.seen(), Streams(0))
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+    start = time.process_time()
+    suggestion = method.suggest(domain, ledger.seen(), Streams(0))
+    seconds = time.process_time() - start
+    assert suggestion.report["rejected_nodes"] >= n
+    assert seconds < affordable(1, 20)
