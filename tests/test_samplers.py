@@ -17,7 +17,9 @@ from histories import affordable
 
 import optuna_hdbo
 from optuna_hdbo import AddGPUCBSampler
+from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import GPUCBSampler
+from optuna_hdbo import SOOSampler
 from optuna_hdbo import VSBOSampler
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._sampler import HDBOSampler
@@ -115,6 +117,67 @@ def test_wrong_settings_of_vs_bo_are_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"^{name} must be .* but got ") as error:
         VSBOSampler(**{name: value})
     assert repr(value) in str(error.value)
+
+
+WRONG_TREES: list[tuple[str, Any]] = [
+    ("branching", 4),
+    ("branching", True),
+    ("branching", "2"),
+    ("branching", None),
+    ("depth_exponent", 0),
+    ("depth_exponent", 1.5),
+    ("depth_exponent", math.nan),
+    ("depth_exponent", None),
+    ("n_startup_trials", -1),
+    ("width", 0),
+    ("width", math.inf),
+    ("width", "B_N"),
+    ("explore", 0),
+    ("explore", 2.5),
+    ("eta", 0.0),
+    ("eta", 2),
+    ("penalty", -1),
+    ("penalty", math.nan),
+    ("kernel", "rbf"),
+    ("n_cyc", 0),
+    ("patience", 0),
+    ("kernel_params", 3),
+    ("kernel_params", {}),
+    ("kernel_params", {"lengthscale": 1.0, "nose": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_TREES)
+def test_wrong_settings_of_trees_are_named(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"^{name} must be .* but got ") as error:
+        BaMSOOSampler(**{name: value})
+    assert repr(value) in str(error.value)
+    if name in ("branching", "depth_exponent", "n_startup_trials"):
+        with pytest.raises(ValueError, match=rf"^{name} must be .* but got "):
+            SOOSampler(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"lengthscale": -1.0},
+        {"lengthscale": "long"},
+        {"lengthscale": {"x": 0.0}},
+        {"lengthscale": 1.0, "noise": 0.0},
+        {"lengthscale": 1.0, "scale": math.inf},
+    ],
+)
+def test_wrong_kernel_params_are_named(params: Any) -> None:
+    with pytest.raises(ValueError, match=r"^kernel_params\['.*must be .*number.*but got "):
+        BaMSOOSampler(kernel_params=params)
+
+
+def test_lengthscales_of_other_parameters_are_refused_as_soon_as_that_shows() -> None:
+    sampler = BaMSOOSampler(kernel_params={"lengthscale": {"x": 1.0, "z": 1.0}})
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(ValueError, match=r"must name every parameter.*\['x', 'z'\]"):
+        study.optimize(two_parameters, n_trials=5)
+    assert len(study.get_trials(states=(optuna.trial.TrialState.COMPLETE,))) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ ALL = [
     if not name.startswith(BOUNDED)
 ]
 
+UNMOVED = {"branin-2", "rosenbrock-2", "hartmann3-3", "hartmann6-6", "shekel-4"}
+
 
 def worth(problem: Problem, x: np.ndarray) -> float:
     """Value where larger is better."""
@@ -110,7 +112,10 @@ def test_a_seed_draws_an_instance(name: str, seed: int) -> None:
     assert np.array_equal(one.argopt, again.argopt)
     x = one.bounds.mean(axis=1) + 0.1
     assert one.evaluate(x) == again.evaluate(x)
-    assert not np.array_equal(one.argopt, other.argopt) or one.groups != other.groups
+    if name in UNMOVED:
+        assert one.evaluate(x) == other.evaluate(x)
+    else:
+        assert not np.array_equal(one.argopt, other.argopt) or one.groups != other.groups
     assert one.groups == again.groups
 
 
