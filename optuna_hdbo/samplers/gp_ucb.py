@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 class GPUCBSampler(HDBOSampler):
     """One Gaussian process over all parameters: Add-GP-UCB with a single group.
 
-    By default upper confidence bounds and expected improvements take turns, and so do two priors
-    of the lengthscales, one that expects every parameter to matter (that of Optuna's
-    ``GPSampler``) and one scaled by the dimension that expects few to (Hvarfner, Hellsten & Nardi
-    2024). :meth:`as_published` gives the paper's GP-UCB instead.
+    By default three of four queries ask for the largest expected improvement and the fourth for
+    the largest upper confidence bound. Two models answer, with opposite priors of the
+    lengthscales: one expects every parameter to matter (that of Optuna's ``GPSampler``), one,
+    scaled by the dimension, that few do (Hvarfner, Hellsten & Nardi 2024). Whichever predicts the
+    observations better, each from all the others, is asked more often. :meth:`as_published` gives the paper's
+    GP-UCB instead.
 
     Parameters
     ----------
@@ -29,12 +31,12 @@ class GPUCBSampler(HDBOSampler):
     ard : bool
         A lengthscale per parameter, or one for all.
     n_cyc : int or None
-        Observations between two fits; ``None`` is 5 % of the observations, at least 2.
+        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
     beta : float, callable or str
         Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 0.25 was
         chosen by benchmark.
     alternate : bool
-        Whether every other pair of queries maximises the expected improvement.
+        Whether three of four queries maximise the expected improvement.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
         As for :class:`AddGPUCBSampler`.
 
