@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from optuna_hdbo.importance import GradISImportanceEvaluator
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
     from optuna_hdbo.samplers.bamsoo import BaMSOOSampler
+    from optuna_hdbo.samplers.gp_mi import GPMISampler
     from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
+    from optuna_hdbo.samplers.ms_ucb import MSUCBSampler
     from optuna_hdbo.samplers.soo import SOOSampler
     from optuna_hdbo.samplers.vs_bo import VSBOSampler
     from optuna_hdbo.structure import Groups
@@ -29,9 +31,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AddGPUCBSampler",
     "BaMSOOSampler",
+    "GPMISampler",
     "GPUCBSampler",
     "GradISImportanceEvaluator",
     "Groups",
+    "MSUCBSampler",
     "SOOSampler",
     "Selection",
     "VSBOSampler",
@@ -43,9 +47,11 @@ __all__ = [
 _HOMES = {
     "AddGPUCBSampler": "optuna_hdbo.samplers.add_gp_ucb",
     "BaMSOOSampler": "optuna_hdbo.samplers.bamsoo",
+    "GPMISampler": "optuna_hdbo.samplers.gp_mi",
     "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
     "GradISImportanceEvaluator": "optuna_hdbo.importance",
     "Groups": "optuna_hdbo.structure",
+    "MSUCBSampler": "optuna_hdbo.samplers.ms_ucb",
     "SOOSampler": "optuna_hdbo.samplers.soo",
     "Selection": "optuna_hdbo.structure",
     "VSBOSampler": "optuna_hdbo.samplers.vs_bo",

@@ -56,7 +56,9 @@ def test_continuous_integration_runs_the_readme_command() -> None:
     assert 'bash -euo pipefail -c "$command"' in script
 
 
-@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "GPUCBSampler", "VSBOSampler"])
+@pytest.mark.parametrize(
+    "sampler", ["AddGPUCBSampler", "GPMISampler", "GPUCBSampler", "MSUCBSampler", "VSBOSampler"]
+)
 def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     documented = {name: cells[0] for name, cells in table(sampler).items()}
     assert documented == {name: repr(value) for name, value in defaults(sampler).items()}
@@ -65,7 +67,9 @@ def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     assert all(name in docstring for name in documented)
 
 
-@pytest.mark.parametrize("sampler", ["AddGPUCBSampler", "VSBOSampler"])
+@pytest.mark.parametrize(
+    "sampler", ["AddGPUCBSampler", "GPMISampler", "MSUCBSampler", "VSBOSampler"]
+)
 def test_the_published_settings_are_as_the_page_has_them(
     sampler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,14 +24,14 @@ class Acquisition:
         That of the posterior, or :meth:`Kernel.only` of one group.
     code : int
         One of the codes of :mod:`optuna_hdbo._jit.acquisition`.
-    p : tuple of two floats
+    p : tuple of floats
         Its numbers.
     """
 
     posterior: Posterior
     kernel: Kernel
     code: int
-    p: tuple[float, float]
+    p: tuple[float, ...]
 
     @classmethod
     def ucb(cls, posterior: Posterior, root_beta: float, group: int | None = None) -> Acquisition:
@@ -53,6 +53,31 @@ class Acquisition:
     def excess(cls, posterior: Posterior, root_beta: float, largest: float) -> Acquisition:
         """Return a penalty where even a constraint's lower confidence bound is above it."""
         return cls(posterior, posterior.kernel, jit.EXCESS, (root_beta, largest))
+
+    @classmethod
+    def mi(
+        cls,
+        posterior: Posterior,
+        root_alpha: float,
+        gamma: float,
+        floor: float = 0.0,
+        group: int | None = None,
+    ) -> Acquisition:
+        """Return mean + sqrt(alpha) (sqrt(var + gamma) - sqrt(gamma)) (Contal et al. 2014).
+
+        Variances and ``gamma`` are in units of the kernel's signal variance, and the sum is scaled
+        back. What is added to the mean never counts for less than ``floor`` standard deviations.
+        """
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.MI, (root_alpha, gamma * kernel.variance, floor))
+
+    @classmethod
+    def scaled_variance(
+        cls, posterior: Posterior, factor: float, group: int | None = None
+    ) -> Acquisition:
+        """Return mean + factor var, the variance in units of the signal variance, scaled back."""
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.VARIANCE, (factor / kernel.variance**0.5, 0.0))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points (m, D), shape (m,)."""

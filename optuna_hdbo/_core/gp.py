@@ -196,6 +196,10 @@ class Posterior:
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
         return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
 
+    def pivots(self) -> FloatArray:
+        """Return the variance of each point's value given its predecessors, noise included."""
+        return 1.0 / np.diag(self.linv)[: len(self.X)] ** 2
+
     def predict(
         self, Z: FloatArray, kernel: Kernel | None = None
     ) -> tuple[FloatArray, FloatArray]:

@@ -136,15 +136,7 @@ class PlainQueries:
         feasibility: Feasibility,
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
-        record: dict[str, Any] = {}
-        asked = 0
-        if len(self.priors) > 1:
-            scores = [
-                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive()
-                for prior in self.priors
-            ]
-            asked = int(rng.random() > share(scores[0] - scores[1]))
-        posterior, record = self.posterior(domain, seen, self.priors[asked], record)
+        posterior, record = self.believed(domain, seen, rng)
         if self.questions[seen.step % len(self.questions)] == "ucb":
             utility = feasibility.optimistic(posterior, root_beta)
         else:
@@ -153,6 +145,20 @@ class PlainQueries:
         maximiser = Maximiser(domain, best, effort=self.effort.at(len(seen.y)))
         known = np.concatenate([seen.X, seen.pending])
         return maximiser(utility, rng, known)[0], record, posterior
+
+    def believed(
+        self, domain: Domain, seen: Observations, rng: np.random.Generator
+    ) -> tuple[Posterior, dict[str, Any]]:
+        """Return the posterior under the prior whose turn it is, and what to record."""
+        record: dict[str, Any] = {}
+        asked = 0
+        if len(self.priors) > 1:
+            scores = [
+                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive()
+                for prior in self.priors
+            ]
+            asked = int(rng.random() > share(scores[0] - scores[1]))
+        return self.posterior(domain, seen, self.priors[asked], record)
 
     def posterior(
         self,

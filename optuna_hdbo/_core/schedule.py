@@ -59,3 +59,19 @@ def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> 
     else:
         value = float(beta)
     return math.sqrt(max(value, 0.0))
+
+
+def root_beta_of_subspaces(beta: Beta, t: int, d: int, n_columns: int) -> float:
+    """Return the square root of MS-UCB's beta_t; parameters as of :func:`root_beta`.
+
+    ``"theory"`` is 2 log(pi^2 t^2 / delta) + 2 d log(2 b d sqrt(log(6 D a / delta)) t^2) with
+    a = b = 1, and 4 log(pi^2 t^2 / (2 delta)) for points, d = 0 (Tran-The et al. 2020). D enters
+    under a root and a logarithm only.
+    """
+    if callable(beta) or beta != "theory":
+        return root_beta(beta, t, max(d, 1), n_columns)
+    if d == 0:
+        return math.sqrt(4.0 * math.log(math.pi**2 * t**2 / (2.0 * DELTA)))
+    value = 2.0 * math.log(math.pi**2 * t**2 / DELTA)
+    slope = math.sqrt(math.log(6.0 * n_columns / DELTA))
+    return math.sqrt(value + 2.0 * d * math.log(2.0 * d * slope * t**2))

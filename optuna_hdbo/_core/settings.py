@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from collections.abc import Sequence
 from collections.abc import Sized
@@ -27,6 +28,31 @@ def check_positive(name: str, value: Any) -> None:
     number = isinstance(value, (int, float, np.integer, np.floating))
     if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number, but got {value!r}.")
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+    optional: bool = False,
+) -> None:
+    """Raise ``ValueError`` unless ``value`` is a finite number in the range."""
+    if optional and value is None:
+        return
+    number = isinstance(value, (float, int, np.floating, np.integer))
+    valid = number and not isinstance(value, bool) and -math.inf < value < math.inf
+    valid = valid and (least is None or value >= least) and (above is None or value > above)
+    valid = valid and (most is None or value <= most) and (below is None or value < below)
+    if valid:
+        return
+    rules = [("at least", least), ("above", above), ("at most", most), ("below", below)]
+    text = " and ".join(f"{rule} {limit:g}" for rule, limit in rules if limit is not None)
+    instead = " or None" if optional else ""
+    raise ValueError(f"{name} must be a number {text}{instead}, but got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

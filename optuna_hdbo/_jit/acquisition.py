@@ -33,16 +33,20 @@ def utility(code, p, mean, var):
     """Return the acquisition value and its derivatives with respect to mean and variance.
 
     ``p`` by code: UCB (square root of beta, -); LOG_EI (incumbent, -); MI (square root of alpha,
-    gamma); VARIANCE (factor of the variance, -). Of a constraint's posterior: LOG_FEASIBLE
-    (largest admissible value, -), the log probability that it holds; EXCESS (square root of beta,
-    largest admissible value), a penalty where even the lower bound exceeds it.
+    gamma, and perhaps the least number of standard deviations to add); VARIANCE (factor of the
+    variance, -). Of a constraint's posterior: LOG_FEASIBLE (largest admissible value, -), the log
+    probability that it holds; EXCESS (square root of beta, largest admissible value), a penalty
+    where even the lower bound exceeds it.
     """
-    if code == MI:
-        root = math.sqrt(var + p[1])
-        return mean + p[0] * (root - math.sqrt(p[1])), 1.0, 0.5 * p[0] / root
     if code == VARIANCE:
         return mean + p[0] * var, 1.0, p[0]
     std = math.sqrt(var)
+    if code == MI:
+        root = math.sqrt(var + p[1])
+        added = p[0] * var / (root + math.sqrt(p[1]))  # no difference of nearly equal roots
+        if len(p) > 2 and p[2] * std > added:
+            return mean + p[2] * std, 1.0, 0.5 * p[2] / std
+        return mean + added, 1.0, 0.5 * p[0] / root
     if code == UCB:
         return mean + p[0] * std, 1.0, 0.5 * p[0] / std
     if code == EXCESS:

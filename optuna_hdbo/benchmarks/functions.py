@@ -151,6 +151,21 @@ def sixhump() -> Function:
     return Function(evaluate, box, np.array([0.0898420137, -0.7126564033]), -1.031628453489877)
 
 
+def himmelblau() -> Function:
+    """Himmelblau on [-5, 5]^2, tilted so that one of its four minima is the lowest."""
+
+    def evaluate(x: FloatArray) -> float:
+        u, v = x
+        return float((u**2 + v - 11.0) ** 2 + (u + v**2 - 7.0) ** 2 + 2.0 * (u + v))
+
+    return Function(
+        evaluate,
+        _cube(2, -5.0, 5.0),
+        np.array([-3.803634331286, -3.313281624243]),
+        -14.179661300889586,
+    )
+
+
 def styblinski(d: int) -> Function:
     """Styblinski-Tang on [-5, 5]^d: additive, two valleys per coordinate."""
 

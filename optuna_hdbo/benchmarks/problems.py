@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks import functions
+from optuna_hdbo.benchmarks import landscapes
 from optuna_hdbo.benchmarks import lowdim
 from optuna_hdbo.benchmarks import selection
+from optuna_hdbo.benchmarks.digits import output_layer
 from optuna_hdbo.benchmarks.instances import Build
 from optuna_hdbo.benchmarks.instances import Names
 from optuna_hdbo.benchmarks.instances import Problem
@@ -23,6 +28,11 @@ from optuna_hdbo.benchmarks.lowdim import unmoved
 
 SEEDS: dict[Purpose, range] = {"report": range(100), "tune": range(1000, 2000)}
 _KIND: dict[Purpose, str] = {"report": "reported", "tune": "tuning"}
+
+
+def _cube(d: int, high: float) -> FloatArray:
+    return np.tile([0.0, high], (d, 1))
+
 
 _BUILD: dict[Purpose, dict[str, Build]] = {
     "report": {
@@ -48,6 +58,21 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "hartmann3-3": unmoved(functions.hartmann3()),
         "hartmann6-6": unmoved(functions.hartmann6()),
         "shekel-4": unmoved(lowdim.shekel10()),
+        "himmelblau-2": part(functions.himmelblau(), 2),
+        "goldstein-2": part(lowdim.goldstein_price(), 2),
+        "mixture-2": landscapes.mixture(),
+        "gp-2": landscapes.draw(_cube(2, 5.0), np.ones(2)),
+        "gp-4": landscapes.draw(_cube(4, 40.0), np.full(4, 16.0)),
+        "gp-5": landscapes.draw(_cube(5, 1.0), np.array([0.2, 0.3, 0.5, 1.0, 2.0])),
+        "mackeyglass-6": landscapes.mackey_glass(),
+        **{f"levy-{d}": whole(functions.levy(d)) for d in (50, 100, 500)},
+        **{f"ackley-{d}": whole(functions.ackley(d)) for d in (20, 100, 500)},
+        **{f"ellipsoid-{d}": whole(functions.ellipsoid(d)) for d in (20, 100, 500)},
+        **{
+            f"camelback-{d}": part(functions.sixhump(), d, translate=True)
+            for d in (20, 50, 100, 500)
+        },
+        "digits-100": output_layer(10),
     },
     "tune": {
         "trimodal-11-3-3": modes(11, 3, 3),
@@ -63,6 +88,9 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "rosenbrock-20": whole(functions.rosenbrock(20)),
         "zakharov-20": whole(functions.zakharov(20)),
         "hartmann3-30": part(functions.hartmann3(), 30),
+        "gp-3": landscapes.draw(_cube(3, 1.0), np.full(3, 0.25)),
+        "griewank-100": whole(functions.griewank(100)),
+        "rastrigin-100": whole(functions.rastrigin(100)),
         "sixhump-50": part(functions.sixhump(), 50, translate=True),
         "fhm3-50": selection.copies(functions.hartmann3(), 50),
         "fcamel-50": selection.copies(functions.sixhump(), 50),

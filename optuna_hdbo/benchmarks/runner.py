@@ -94,6 +94,7 @@ def execute(run: Run) -> dict[str, Any]:
         "purpose": problem.purpose,
         "regret": _rounded(np.minimum.accumulate(regret), 6),
         "mean_regret": _rounded([regret.mean()], 6)[0],
+        "average_regret": _rounded(np.cumsum(regret) / np.arange(1, run.n_trials + 1), 4),
         "wall": _summary(wall),
         "cpu": _summary(cpu),
         "versions": {

@@ -23,7 +23,9 @@ from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.gp_mi import GPMI
 from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.soo import SOO
 from optuna_hdbo.methods.vs_bo import VSBO
 
@@ -41,6 +43,22 @@ PUBLISHED: dict[str, Any] = {
 }
 
 METHODS: dict[str, Callable[[], Method]] = {
+    "gp-mi": GPMI,
+    "gp-mi, additive": lambda: GPMI(max_group_size=2, n_decompositions=4),
+    "gp-mi, known": lambda: GPMI(
+        decomposition=[["x0", "x2"], ["x1"]], ungrouped="single", alternate=False
+    ),
+    "gp-mi, centre": lambda: GPMI(decomposition=[["x0", "x2"]], ungrouped="centre"),
+    "gp-mi, published": lambda: GPMI(
+        alternate=False, kernel="se", ard=False, priors=False, noise=0.01
+    ),
+    "ms-ucb": MSUCB,
+    "ms-ucb, more": lambda: MSUCB(d=2, n0=3, alpha=1.0, ard=False),
+    "ms-ucb, points": lambda: MSUCB(d=0, anchors=None),
+    "ms-ucb, all": lambda: MSUCB(d=100, alternate=False),
+    "ms-ucb, published": lambda: MSUCB(
+        d=5, axes="fixed", anchors=None, beta="theory", alternate=False, ard=False, priors=False
+    ),
     "gp-ucb": GPUCB,
     "gp-ucb, one lengthscale": lambda: GPUCB(ard=False, alternate=False, beta="theory", n_cyc=4),
     "alternate": lambda: AddGPUCB(max_group_size=2),

@@ -1,0 +1,393 @@
+"""One acquisition function, many low-dimensional subspaces: how they are drawn and searched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Literal
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.maximise import single_moves
+from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._jit import acquisition as jit_acquisition
+from optuna_hdbo._jit import subspace as jit
+
+
+Axes = Literal["random", "fixed"]
+
+MOST_SEARCHED = 1024
+"""Subspaces that one query looks at; of more, a random part."""
+
+MOST_NUMBERS = 2_000_000
+"""Coordinates of all subspaces that one query looks at."""
+
+_MOST_COUNTED = 2**60
+
+
+@dataclass(frozen=True, eq=False)
+class Subspaces:
+    """Affine pieces of the domain: each leaves d columns free and the others at an anchor.
+
+    Parameters
+    ----------
+    anchors : FloatArray, shape (S, D)
+        A, z of the paper: the free columns of an anchor have no meaning in it.
+    columns : IntArray, shape (S, d)
+        The free columns, ascending.
+    at_good : BoolArray, shape (S,)
+        Anchors that are good points: there, the free columns do have a meaning.
+    """
+
+    anchors: FloatArray
+    columns: IntArray
+    at_good: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.anchors)
+
+    @property
+    def free(self) -> BoolArray:
+        """The free columns as marks, shape (S, D)."""
+        marks = np.zeros(self.anchors.shape, np.bool_)
+        np.put_along_axis(marks, self.columns, True, axis=1)
+        return marks
+
+
+def sizes(n_steps: int, n0: int, alpha: float) -> list[int]:
+    """Return N_t = N0 t^alpha, t = 1 .. n_steps."""
+    return [int(min(n0 * float(t) ** alpha, _MOST_COUNTED)) for t in range(1, n_steps + 1)]
+
+
+def draw_subspaces(
+    domain: Domain,
+    streams: Streams,
+    purpose: str,
+    step: int,
+    d: int,
+    n0: int,
+    alpha: float,
+    axes: Axes,
+    good: FloatArray | None,
+    most: int | None = None,
+) -> Subspaces:
+    """Return Z_t, or a random part of it where it is too large to be searched.
+
+    Member i of step s is drawn from a stream of its own, so that Z_t is the same for everyone who
+    has the seed, whenever they ask. The trial number plus one counts as t.
+
+    Parameters
+    ----------
+    domain : Domain
+    streams : Streams
+    purpose : str
+    step : int
+        Number of the trial that asks.
+    d : int
+        Free columns, at most D.
+    n0 : int
+    alpha : float
+        N_t = N0 t^alpha subspaces are new at step t.
+    axes : {"random", "fixed"}
+        Free columns: drawn for each subspace, or the last d.
+    good : FloatArray, shape (b, D), or None
+        Half of the subspaces, those that drew it, are anchored at one of these instead; which of
+        them they drew, too.
+    most : int or None
+        Largest number of subspaces to return.
+    """
+    n_columns = len(domain)
+    if d == n_columns:  # the cube, and again with every good point to start from: GP-UCB
+        anchors = domain.from_unit(np.full((1, n_columns), 0.5))
+        anchors = anchors if good is None else np.concatenate([anchors, good])
+        whole = np.tile(np.arange(n_columns), (len(anchors), 1))
+        return Subspaces(anchors, whole, np.arange(len(anchors)) > 0)
+    if most is None:
+        most = min(MOST_SEARCHED, max(64, MOST_NUMBERS // n_columns))
+    members = _members(step, n0, alpha, most, streams.generator(f"{purpose}:looked-at", step))
+    U = np.empty((len(members), n_columns))
+    columns = np.empty((len(members), d), np.int64)
+    columns[:] = np.arange(n_columns - d, n_columns)  # A of Definition 1
+    at_good, rank = np.zeros(len(members), np.bool_), np.empty(len(members))
+    for row, (s, i) in enumerate(members):
+        rng = streams.generator(f"{purpose}:{i}", s)
+        rng.random(out=U[row])
+        at_good[row], rank[row] = rng.random() < 0.5, rng.random()
+        if axes == "random":
+            columns[row] = np.sort(rng.choice(n_columns, d, replace=False))
+    anchors = domain.from_unit(U)
+    if good is None:
+        at_good[:] = False
+    else:
+        anchors[at_good] = good[(rank[at_good] * len(good)).astype(np.int64)]
+    return Subspaces(anchors, columns, at_good)
+
+
+def _members(
+    step: int, n0: int, alpha: float, most: int, rng: np.random.Generator
+) -> list[tuple[int, int]]:
+    """Return (step, number within the step) of the subspaces to look at, all of them if few."""
+    counts = sizes(step + 1, n0, alpha)
+    if sum(counts) <= most:
+        return [(s, i) for s, count in enumerate(counts) for i in range(count)]
+    newest = min(counts[-1], most // 4)
+    ends = np.cumsum(np.array(counts, np.float64))
+    chosen = {(step, i) for i in range(newest)}
+    for u in rng.random(most - newest):
+        s = min(int(np.searchsorted(ends, u * ends[-1], side="right")), step)
+        chosen.add((s, int(rng.integers(counts[s]))))
+    return sorted(chosen)
+
+
+def with_climbs(
+    spaces: Subspaces,
+    domain: Domain,
+    acquisition: Acquisition,
+    starts: FloatArray,
+    axes: Axes,
+    n_steps: int,
+    rng: np.random.Generator,
+) -> Subspaces:
+    """Return the subspaces and one more through where each climb in all columns leads.
+
+    A smooth function is improved in all of its columns at once or hardly at all, and the anchors
+    of ``spaces`` are as far from its ridge as the trials are.
+    """
+    d = spaces.columns.shape[1]
+    if d in (0, len(domain)) or domain.discrete.all():
+        return spaces
+    top, _ = acquisition.ascend(starts, ~domain.discrete, n_steps)
+    columns = np.tile(np.arange(len(domain) - d, len(domain)), (len(top), 1))
+    if axes == "random":
+        columns = np.array([np.sort(rng.choice(len(domain), d, replace=False)) for _ in top])
+    return Subspaces(
+        np.concatenate([spaces.anchors, top]),
+        np.concatenate([spaces.columns, columns]),
+        np.concatenate([spaces.at_good, np.ones(len(top), np.bool_)]),
+    )
+
+
+@dataclass(frozen=True)
+class SubspaceEffort:
+    """How hard subspaces are searched.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Points scored in all, at least one per subspace.
+    n_leaders : int
+        Candidates from which gradients are followed.
+    n_steps : int
+        Steps of each climb.
+    """
+
+    n_candidates: int = 1000
+    n_leaders: int = 8
+    n_steps: int = 40
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceMaximiser:
+    """Scores candidates in every subspace, climbs from the leaders, searches grids.
+
+    Parameters
+    ----------
+    domain : Domain
+    subspaces : Subspaces
+    effort : SubspaceEffort
+    """
+
+    domain: Domain
+    subspaces: Subspaces
+    effort: SubspaceEffort = field(default_factory=SubspaceEffort)
+
+    def __call__(
+        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return a point of a subspace that is not among ``known (n, D)``, and its value.
+
+        The kernel must have one group of all columns. Where every point found is known, another
+        one near the best is returned, of its subspace if there is one.
+        """
+        spaces, kernel, posterior = self.subspaces, acquisition.kernel, acquisition.posterior
+        candidates = self._candidates(rng)
+        outside = np.empty((len(spaces), len(posterior.X)))
+        jit.outside_distances(
+            posterior.features,
+            kernel.hamming,
+            kernel.features(spaces.anchors),
+            spaces.free,
+            outside,
+        )
+        m = candidates.shape[1]
+        scores = self._scores(acquisition, outside, spaces.columns, candidates)
+        order = np.argsort(-scores, axis=None, kind="stable")
+        # The best of every subspace, the best subspaces first, and the best of all.
+        heads = scores.argmax(axis=1) + m * np.arange(len(spaces))
+        heads = heads[np.argsort(-scores.flat[heads], kind="stable")]
+        n_heads = -(-self.effort.n_leaders // 2)
+        leaders = list(dict.fromkeys([*heads[:n_heads].tolist(), *order.tolist()]))
+        leaders = leaders[: self.effort.n_leaders]
+        found: list[tuple[float, int, FloatArray]] = []
+        for flat in leaders:
+            i, j = divmod(flat, m)
+            value, y = self._improved(
+                acquisition, i, candidates[i, j], float(scores[i, j]), outside[i : i + 1]
+            )
+            found.append((value, i, y))
+        found.sort(key=lambda item: -item[0])
+        taken = {row.tobytes() for row in known}
+        for value, i, y in found:
+            x = self._point(i, y)
+            if x.tobytes() not in taken:
+                return x, value
+        for flat in order.tolist():
+            i, j = divmod(flat, m)
+            x = self._point(i, candidates[i, j])
+            if x.tobytes() not in taken:
+                return x, float(scores[i, j])
+        _, i, y = found[0]
+        x = unknown_near(self.domain, self._point(i, y), known, rng, spaces.free[i])
+        if x.tobytes() in taken:
+            x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
+        return x, float(acquisition(x[None])[0])
+
+    @staticmethod
+    def _scores(
+        acquisition: Acquisition, outside: FloatArray, columns: IntArray, Y: FloatArray
+    ) -> FloatArray:
+        """Return the values of candidates Y (S, m, d) of subspaces, shape (S, m)."""
+        kernel, posterior = acquisition.kernel, acquisition.posterior
+        scores: FloatArray = np.empty((len(columns), Y.shape[1]))
+        jit.score(
+            kernel.code,
+            posterior.features,
+            kernel.hamming,
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            outside,
+            columns,
+            Y * kernel.inverse[columns][:, None, :],
+            acquisition.code,
+            np.array(acquisition.p),
+            scores,
+        )
+        return scores
+
+    def _point(self, i: int, y: FloatArray) -> FloatArray:
+        x: FloatArray = self.subspaces.anchors[i].copy()
+        x[self.subspaces.columns[i]] = y
+        return x
+
+    def _candidates(self, rng: np.random.Generator) -> FloatArray:
+        """Return values of the free columns, shape (S, m, d): uniform, or around a good anchor.
+
+        Around means at distances of all magnitudes up to a third of the range, in all of the free
+        columns or in one; the anchor itself is the first candidate.
+        """
+        spaces = self.subspaces
+        n, d = spaces.columns.shape
+        m = max(1, self.effort.n_candidates // n) if d else 1
+        Y = self._admissible(rng.random((n, m, d)))
+        rows = np.flatnonzero(spaces.at_good)
+        if not (len(rows) and d):
+            return Y
+        here = np.take_along_axis(spaces.anchors[rows], spaces.columns[rows], axis=1)[:, None, :]
+        widths = 10.0 ** rng.uniform(-3.0, -0.5, (len(rows), m, 1))
+        moved = rng.random((len(rows), m, d)) < np.where(rng.random((len(rows), m, 1)) < 0.5, 1, 0)
+        one = rng.integers(d, size=(len(rows), m, 1))
+        moved |= np.arange(d) == one
+        near = here + np.where(moved, widths * rng.standard_normal((len(rows), m, d)), 0.0)
+        near = self._snapped(near, spaces.columns[rows])
+        # Every third stays uniform; a categorical column has no near values anyway.
+        far = np.arange(m)[None, :, None] % 3 == 2
+        resampled = far | (moved & self.domain.categorical[spaces.columns[rows]][:, None, :])
+        near = np.where(resampled, Y[rows], near)
+        near[:, 0] = here[:, 0]
+        Y[rows] = near
+        return Y
+
+    def _admissible(self, U: FloatArray) -> FloatArray:
+        """Map (S, m, d) uniform numbers to values of the free columns."""
+        columns = self.subspaces.columns
+        for c in np.flatnonzero(self.domain.categorical):
+            grid = self.domain.grids[c]
+            assert grid is not None
+            rows, places = np.nonzero(columns == c)
+            U[rows, :, places] = np.minimum(U[rows, :, places] * len(grid) // 1.0, len(grid) - 1)
+        return self._snapped(U, columns)
+
+    def _snapped(self, Y: FloatArray, columns: IntArray) -> FloatArray:
+        """Clip values (S, m, d) and move those of discrete columns to their grids."""
+        Y = np.where(self.domain.categorical[columns][:, None, :], Y, np.clip(Y, 0.0, 1.0))
+        for c in np.flatnonzero(self.domain.discrete):
+            grid = self.domain.grids[c]
+            assert grid is not None
+            rows, places = np.nonzero(columns == c)
+            values = Y[rows, :, places]
+            above = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
+            nearer_below = values - grid[above - 1] <= grid[above] - values
+            Y[rows, :, places] = grid[above - nearer_below]
+        return Y
+
+    def _improved(
+        self, acquisition: Acquisition, i: int, y: FloatArray, value: float, outside: FloatArray
+    ) -> tuple[float, FloatArray]:
+        """Climb, and change one discrete free column at a time, for as long as that helps."""
+        columns = self.subspaces.columns[i]
+        places = np.flatnonzero(self.domain.discrete[columns])
+        value, y = self._climb(acquisition, columns, y, value, outside[0])
+        for _ in range(6 if len(places) else 0):
+            moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
+            gains = self._scores(acquisition, outside, columns[None], moves[None])[0]
+            # Climbing may turn a step down into a step up: the three best are followed.
+            tried = [
+                self._climb(acquisition, columns, moves[k], float(gains[k]), outside[0])
+                for k in np.argsort(-gains, kind="stable")[:3]
+            ]
+            best, z = max(tried, key=lambda item: item[0])
+            if best <= value:
+                break
+            value, y = best, z
+        return value, y
+
+    def _climb(
+        self,
+        acquisition: Acquisition,
+        columns: IntArray,
+        y: FloatArray,
+        value: float,
+        outside: FloatArray,
+    ) -> tuple[float, FloatArray]:
+        """Follow the gradient within a subspace, in the kernel of its free columns."""
+        moves = ~self.domain.discrete[columns]
+        if not moves.any():
+            return value, y
+        kernel, posterior, d = acquisition.kernel, acquisition.posterior, len(columns)
+        F, hamming = np.empty((d + 1, len(posterior.X))), np.empty(d + 1)
+        jit.gather(posterior.features, kernel.hamming, columns, outside, F, hamming)
+        start = np.append(y, 0.0)[None]
+        values = jit_acquisition.ascend(
+            kernel.code,
+            F,
+            hamming,
+            np.array([0, d + 1]),
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            np.append(kernel.inverse[columns], 1.0),
+            np.append(moves, False),
+            acquisition.code,
+            np.array(acquisition.p),
+            start,
+            self.effort.n_steps,
+            1e-6,
+        )
+        return float(values[0]), start[0, :d]

@@ -1,0 +1,187 @@
+"""GP-MI (Contal, Perchet & Vayatis 2014).
+
+"Gaussian Process Optimization with Mutual Information", ICML 2014. What is explored for, phi_t,
+shrinks as information accumulates. The generic scheme, Algorithm 2, is
+x_t = argmax mu_t(x) + phi_t(x); GP-MI, GP-UCB and the policy of Corollary 1 are its instances.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+from typing import Literal
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.additive import GROWTH
+from optuna_hdbo._core.additive import KEY
+from optuna_hdbo._core.additive import AdditiveModel
+from optuna_hdbo._core.additive import Search
+from optuna_hdbo._core.additive import grouped_columns
+from optuna_hdbo._core.decomposition import SEARCHES
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.fit import Bounds
+from optuna_hdbo._core.fit import PriorName
+from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.information import gained
+from optuna_hdbo._core.maximise import Effort
+from optuna_hdbo._core.maximise import Maximiser
+from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import prediction
+from optuna_hdbo._core.schedule import Beta
+from optuna_hdbo._core.schedule import check_beta
+from optuna_hdbo._core.schedule import root_beta
+from optuna_hdbo._core.settings import check_choice
+from optuna_hdbo._core.settings import check_decomposition
+from optuna_hdbo._core.settings import check_integer
+from optuna_hdbo._core.settings import check_number
+from optuna_hdbo._core.surrogate import FactorCache
+from optuna_hdbo._core.surrogate import is_due
+from optuna_hdbo._core.surrogate import latest
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+
+
+Exploration = Literal["mi", "ucb", "variance"]
+
+
+class GPMI:
+    """Exploration by mutual information, and the other instances of its generic scheme.
+
+    The parameters are those of :class:`optuna_hdbo.GPMISampler`, where they are described.
+    """
+
+    name = "gp-mi"
+
+    def __init__(
+        self,
+        *,
+        exploration: Exploration = "mi",
+        delta: float = 1e-6,
+        beta: Beta = "practical",
+        min_exploration: float = 0.0,
+        alternate: bool = True,
+        kernel: str = "matern52",
+        ard: bool = True,
+        priors: bool = True,
+        noise: float | None = None,
+        n_cyc: int | None = None,
+        max_group_size: int | None = None,
+        decomposition: Sequence[Sequence[str]] | None = None,
+        ungrouped: Literal["error", "single", "centre"] = "error",
+        decomposition_search: Search = "swap",
+        n_decompositions: int | None = None,
+    ) -> None:
+        check_choice("exploration", exploration, ("mi", "ucb", "variance"))
+        check_number("delta", delta, above=0.0, below=1.0)
+        check_beta(beta)
+        check_number("min_exploration", min_exploration, least=0.0)
+        check_choice("kernel", kernel, tuple(KINDS))
+        check_number("noise", noise, above=0.0, most=1.0, optional=True)
+        check_integer("n_cyc", n_cyc, 1, optional=True)
+        check_integer("max_group_size", max_group_size, 1, optional=True)
+        check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
+        check_choice("decomposition_search", decomposition_search, tuple(SEARCHES))
+        check_integer("n_decompositions", n_decompositions, 0, optional=True)
+        self.exploration = exploration
+        self.root_alpha = math.sqrt(math.log(2.0) - math.log(delta))  # Theorem 2
+        self.beta = beta
+        self.min_exploration = min_exploration
+        self.n_cyc = n_cyc
+        self.ungrouped = ungrouped
+        beliefs: tuple[PriorName, ...] = ("flat",)
+        if priors:
+            beliefs = ("inverse-square", "dimension-scaled")
+        self.alternate = alternate
+        known = check_decomposition(decomposition)
+        self._additive: AdditiveModel | None = None
+        if known is not None or max_group_size is not None:
+            size = 5 if max_group_size is None else max_group_size
+            self._additive = AdditiveModel(
+                kernel, size, known, ungrouped, decomposition_search, n_decompositions
+            )
+        bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
+        self._plain = PlainQueries(kernel, ard, beliefs, (), n_cyc, bounds)
+        self._cache = FactorCache()
+
+    def validate(self, domain: Domain) -> None:
+        """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
+        if self._additive is not None:
+            self._additive.validate(domain)
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the next point."""
+        rng = streams.generator(self.name, seen.step)
+        if self._additive is None:
+            posterior, record = self._plain.believed(domain, seen, rng)
+        else:
+            posterior, record = self._learned(self._additive, domain, seen, streams)
+        improves = self.alternate and seen.step % 2 == 0
+        known = np.concatenate([seen.X, seen.pending])
+        best = good_points(seen.X, seen.y)
+        groups = None if self._additive is None else self._additive.known_groups(domain)
+        free, centre = grouped_columns(domain, groups)
+        effort = Effort().at(len(seen.y))
+        best[:, ~free] = centre[~free]
+        if improves:
+            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
+            x = Maximiser(domain, best, free, effort)(acquisition, rng, known)[0]
+        elif len(posterior.kernel.groups) == 1:
+            acquisition = self._instance(posterior, seen, domain)
+            x = Maximiser(domain, best, free, effort)(acquisition, rng, known)[0]
+        else:
+            x = self._per_group(domain, posterior, seen, best, rng)
+            x = unknown_near(domain, x, known, rng, free)
+        report = {**prediction(seen, posterior, x), "gamma": gained(posterior)}
+        return Suggestion(x, record, report)
+
+    def _instance(
+        self, posterior: Posterior, seen: Observations, domain: Domain, group: int | None = None
+    ) -> Acquisition:
+        """Return mu_t + phi_t, of one group's component if ``group`` is given."""
+        if self.exploration == "variance":  # Corollary 1
+            return Acquisition.scaled_variance(posterior, 0.5 * self.root_alpha, group)
+        if self.exploration == "mi":
+            gamma = gained(posterior, group)  # gamma_{t-1} of Algorithm 1, line 5
+            return Acquisition.mi(posterior, self.root_alpha, gamma, self.min_exploration, group)
+        groups = posterior.kernel.groups
+        d = len(domain) if group is None else len(groups[group])
+        width = root_beta(self.beta, len(seen.y), d, len(domain), len(groups))
+        return Acquisition.ucb(posterior, max(width, self.min_exploration), group)
+
+    def _per_group(
+        self,
+        domain: Domain,
+        posterior: Posterior,
+        seen: Observations,
+        best: FloatArray,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Maximise every group's own mu + phi: a sum of such functions has no joint maximiser."""
+        x: FloatArray = best[0].copy()
+        nothing = np.empty((0, len(domain)))
+        for j, group in enumerate(posterior.kernel.groups):
+            free = np.zeros(len(domain), np.bool_)
+            free[group] = True
+            acquisition = self._instance(posterior, seen, domain, j)
+            x[group] = Maximiser(domain, best, free)(acquisition, rng, nothing)[0][group]
+        return x
+
+    def _learned(
+        self, model: AdditiveModel, domain: Domain, seen: Observations, streams: Streams
+    ) -> tuple[Posterior, dict[str, Any]]:
+        """Return the additive posterior, learned anew if that is due, and what to record."""
+        fitted, source = latest(seen.records, KEY, domain, model.known_groups(domain))
+        record: dict[str, Any] = {}
+        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
+            search = streams.generator(f"{self.name}:groups", seen.step)
+            fitted = model.learn(domain, seen, fitted, search)
+            source = record[KEY] = fitted.to_json(domain.names)
+        return self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending), record

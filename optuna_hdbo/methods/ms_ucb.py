@@ -1,0 +1,145 @@
+"""MS-UCB (Tran-The, Gupta, Rana & Venkatesh 2020).
+
+"Trading Convergence Rate with Computational Budget in High Dimensional Bayesian Optimization",
+AAAI 2020. The bound is maximised over a growing set Z_t of random d-dimensional subspaces instead
+of over the whole cube.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.fit import PriorName
+from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.isotropic import IsotropicModel
+from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import prediction
+from optuna_hdbo._core.schedule import Beta
+from optuna_hdbo._core.schedule import check_beta
+from optuna_hdbo._core.schedule import root_beta_of_subspaces
+from optuna_hdbo._core.settings import check_choice
+from optuna_hdbo._core.settings import check_integer
+from optuna_hdbo._core.settings import check_number
+from optuna_hdbo._core.subspace import Axes
+from optuna_hdbo._core.subspace import SubspaceEffort
+from optuna_hdbo._core.subspace import SubspaceMaximiser
+from optuna_hdbo._core.subspace import Subspaces
+from optuna_hdbo._core.subspace import draw_subspaces
+from optuna_hdbo._core.subspace import with_climbs
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+
+
+_logger = logging.getLogger(__name__)
+
+DEFAULT_D = 5
+"""The paper's d, as far as there are parameters."""
+
+MOST_LENGTHSCALES = 200
+"""Beyond so many parameters one lengthscale serves all unless the user says otherwise."""
+
+
+N_CLIMBS = 3
+"""Climbs in all columns, from as many of the best trials, whose ends are anchors too."""
+
+MOST_CLIMBED = 150_000
+"""Columns times steps of these climbs."""
+
+
+class MSUCB:
+    """Upper confidence bounds over many random subspaces.
+
+    The parameters are those of :class:`optuna_hdbo.MSUCBSampler`, where they are described.
+    """
+
+    name = "ms-ucb"
+
+    def __init__(
+        self,
+        *,
+        d: int | None = None,
+        n0: int = 1,
+        alpha: float = 0.0,
+        axes: Axes = "random",
+        anchors: Literal["incumbents"] | None = "incumbents",
+        beta: Beta = 0.25,
+        alternate: bool = True,
+        kernel: str = "matern52",
+        ard: bool | None = None,
+        priors: bool = True,
+        n_cyc: int | None = None,
+        n_starts: int = 8,
+    ) -> None:
+        check_integer("d", d, 0, optional=True)
+        check_integer("n0", n0, 1)
+        check_number("alpha", alpha, least=0.0, most=4.0)
+        check_choice("axes", axes, ("random", "fixed"))
+        if anchors is not None:
+            check_choice("anchors", anchors, ("incumbents",))
+        check_beta(beta)
+        check_choice("kernel", kernel, tuple(KINDS))
+        check_integer("n_cyc", n_cyc, 1, optional=True)
+        check_integer("n_starts", n_starts, 1)
+        self.d = d
+        self.n0 = n0
+        self.alpha = alpha
+        self.axes: Axes = axes
+        self.anchors = anchors
+        self.beta = beta
+        self.ard = ard
+        self._effort = SubspaceEffort(n_leaders=n_starts)
+        self.alternate = alternate
+        beliefs: tuple[PriorName, ...] = ("flat",)
+        if priors:
+            beliefs = ("inverse-square", "dimension-scaled")
+        self._plain = PlainQueries(kernel, True, beliefs, (), n_cyc)
+        self._isotropic = IsotropicModel(kernel, beliefs[-1], n_cyc)
+        self._warned = False
+
+    def validate(self, domain: Domain) -> None:
+        """Warn, once, where there are fewer parameters than ``d``: it is D then."""
+        if self.d is not None and self.d > len(domain) and not self._warned:
+            self._warned = True
+            _logger.warning(
+                f"d must be at most the number of parameters, but got {self.d} for "
+                f"{len(domain)}: the whole space is searched, which is GP-UCB."
+            )
+
+    def subspaces(self, domain: Domain, seen: Observations, streams: Streams) -> Subspaces:
+        """Return the subspaces that the suggestion for ``seen.step`` may come from."""
+        d = min(DEFAULT_D if self.d is None else self.d, len(domain))
+        good = good_points(seen.X, seen.y) if self.anchors == "incumbents" else None
+        return draw_subspaces(
+            domain, streams, self.name, seen.step, d, self.n0, self.alpha, self.axes, good
+        )
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the next point."""
+        rng = streams.generator(self.name, seen.step)
+        ard = len(domain) <= MOST_LENGTHSCALES if self.ard is None else self.ard
+        if ard:
+            posterior, record = self._plain.believed(domain, seen, rng)
+        else:
+            posterior, record = self._isotropic.posterior(domain, seen)
+        spaces = self.subspaces(domain, seen, streams)
+        if self.alternate and seen.step % 2 == 0:
+            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
+        else:
+            d = spaces.columns.shape[1]
+            width = root_beta_of_subspaces(self.beta, len(seen.y), d, len(domain))
+            acquisition = Acquisition.ucb(posterior, width)
+        known = np.concatenate([seen.X, seen.pending])
+        if self.anchors == "incumbents":
+            starts = good_points(seen.X, seen.y)[:N_CLIMBS]
+            n_steps = max(4, min(self._effort.n_steps, MOST_CLIMBED // (N_CLIMBS * len(domain))))
+            spaces = with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)
+        x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
+        report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
+        return Suggestion(x, record, report)

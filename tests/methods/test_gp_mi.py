@@ -1,0 +1,200 @@
+"""GP-MI against the paper: phi, the generic scheme, the floor, and groups of their own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import reference_mi
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import make_domain
+from histories import make_kernel
+from histories import make_posterior
+
+from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.information import gained
+from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.gp_mi import GPMI
+
+
+def peak(x: np.ndarray) -> float:
+    return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.1])
+@pytest.mark.parametrize("scale", [1.0, 7.0])
+def test_phi(delta: float, scale: float) -> None:
+    domain = DOMAINS["mixed"]
+    kernel = make_kernel(domain)
+    kernel.scales[:] = scale
+    posterior, X, y = make_posterior(domain, kernel, 8)
+    root_alpha = math.sqrt(math.log(2.0 / delta))
+    gamma = reference_mi.gamma(kernel, X)
+    acquisition = Acquisition.mi(posterior, root_alpha, gained(posterior))
+    Z = domain.sample(np.random.default_rng(1), 5)
+    for x, value in zip(Z, acquisition(Z), strict=True):
+        mean, variance = reference_mi.posterior(kernel, X, y, x)
+        phi = math.sqrt(scale) * reference_mi.phi(root_alpha, variance / scale, gamma)
+        assert value == pytest.approx(mean + phi, abs=1e-7)
+
+
+def test_phi_of_corollary_1_and_the_floor() -> None:
+    domain = DOMAINS["continuous"]
+    kernel = make_kernel(domain)
+    kernel.scales[:] = 4.0
+    posterior, _, _ = make_posterior(domain, kernel, 6)
+    Z = domain.sample(np.random.default_rng(1), 20)
+    mean, variance = posterior.predict(Z)
+    scaled = Acquisition.scaled_variance(posterior, 1.5)(Z)
+    np.testing.assert_allclose(scaled, mean + 2.0 * 1.5 * variance / 4.0, rtol=1e-12)
+    gamma = gained(posterior)
+    plain = Acquisition.mi(posterior, 0.5, gamma)(Z)
+    floored = Acquisition.mi(posterior, 0.5, gamma, 0.1)(Z)
+    np.testing.assert_allclose(
+        floored, np.maximum(plain, mean + 0.1 * np.sqrt(variance)), rtol=1e-12
+    )
+    assert np.any(floored > plain + 1e-6)
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.2, 2.0])
+def test_gradients(floor: float) -> None:
+    domain = make_domain(None, None)
+    kernel = make_kernel(domain)
+    posterior, _, _ = make_posterior(domain, kernel, 7)
+    acquisition = Acquisition.mi(posterior, 2.0, gained(posterior), floor)
+    starts = domain.sample(np.random.default_rng(2), 6)
+    climbed, heights = acquisition.ascend(starts, np.ones(2, np.bool_), 100)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, affordable(201, 21))] * 2), -1).reshape(-1, 2)
+    assert np.all(heights >= acquisition(starts) - 1e-12)
+    assert heights.max() >= acquisition(grid).max() - 1e-3
+    np.testing.assert_allclose(acquisition(climbed), heights, rtol=1e-9)
+
+
+def transcription(
+    fitted: Fitted, X: np.ndarray, y: np.ndarray, grid: np.ndarray, delta: float
+) -> np.ndarray:
+    """Algorithm 1 on a grid: the values of mu + phi."""
+    kernel = fitted.kernel
+    signal = kernel.variance
+    gamma = reference_mi.gamma(kernel, X)
+    values = []
+    for x in grid:
+        mean, variance = reference_mi.posterior(kernel, X, y, x)
+        phi = reference_mi.phi(math.sqrt(math.log(2.0 / delta)), variance / signal, gamma)
+        values.append(mean + math.sqrt(signal) * phi)
+    return np.array(values)
+
+
+@pytest.mark.parametrize("settings", [{}, {"kernel": "se", "ard": False, "noise": 0.01}])
+def test_what_is_asked_maximises_the_transcription(settings: dict[str, Any]) -> None:
+    ledger = Ledger.started(make_domain(None, None), 6, peak)
+    method = GPMI(alternate=False, priors=False, n_cyc=100, **settings)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * 2), -1).reshape(-1, 2)
+    for _ in range(affordable(4, 2)):
+        seen = ledger.seen()
+        suggestion = method.suggest(ledger.domain, seen, Streams(0))
+        ledger.keep(suggestion)
+        (record,) = (r for r in ledger.records if r.data)
+        fitted = Fitted.from_json(record.data["plain:flat"], ledger.domain)
+        assert fitted is not None
+        ours = transcription(fitted, seen.X, seen.y, suggestion.x[None], 1e-6)[0]
+        assert ours >= transcription(fitted, seen.X, seen.y, grid, 1e-6).max() - 1e-3
+        expected = reference_mi.gamma(fitted.kernel, seen.X)
+        assert suggestion.report["gamma"] == pytest.approx(expected, rel=1e-9)
+        ledger.observe(suggestion.x)
+
+
+def test_exploration_shrinks_and_that_of_gp_ucb_grows() -> None:
+    """The width of a query at the same posterior, as a share of its standard deviation."""
+    widths = {}
+    for exploration in ("mi", "ucb"):
+        ratios = []
+        for n in (5, 60):
+            ledger = Ledger.started(make_domain(None, None), n, peak)
+            method = GPMI(exploration=exploration, alternate=False)  # type: ignore[arg-type]
+            seen = ledger.seen()
+            posterior, _ = method._plain.posterior(ledger.domain, seen, "inverse-square")
+            acquisition = method._instance(posterior, seen, ledger.domain)
+            corner = np.array([[1.0, 0.0]])
+            mean, variance = posterior.predict(corner)
+            ratios.append(float((acquisition(corner) - mean)[0] / math.sqrt(variance[0])))
+        widths[exploration] = ratios
+    assert widths["mi"][0] > 1.5 * widths["mi"][1]
+    assert widths["ucb"][0] < widths["ucb"][1]
+
+
+def test_every_group_has_its_own_phi() -> None:
+    """The point asked is the best of a grid in every group, at the group's own gamma."""
+    groups = [["x0"], ["x1"]]
+    ledger = Ledger.started(make_domain(None, None), 7, lambda x: math.sin(6 * x[0]) + x[1] ** 2)
+    method = GPMI(decomposition=groups, alternate=False)
+    seen = ledger.seen()
+    suggestion = method.suggest(ledger.domain, seen, Streams(0))
+    assert suggestion.record is not None
+    fitted = Fitted.from_json(suggestion.record["additive"], ledger.domain)
+    assert fitted is not None
+    kernel = fitted.kernel
+    for j in range(2):
+        one = kernel.only(j)
+        gamma = reference_mi.gamma(kernel, seen.X, one)
+
+        def value(u: float, j: int = j, gamma: float = gamma) -> float:
+            x = suggestion.x.copy()
+            x[j] = u
+            one = kernel.only(j)
+            mean, variance = reference_mi.posterior(kernel, seen.X, seen.y, x, one)
+            phi = reference_mi.phi(method.root_alpha, variance / one.variance, gamma)
+            return mean + math.sqrt(one.variance) * phi
+
+        assert value(suggestion.x[j]) >= max(value(u) for u in np.linspace(0, 1, 41)) - 1e-3
+
+
+@pytest.mark.parametrize("exploration", ["mi", "ucb", "variance"])
+def test_the_optimum_of_a_smooth_function_is_found(exploration: Any) -> None:
+    ledger = Ledger.started(make_domain(None, None), 6, peak)
+    ledger.run(GPMI(exploration=exploration), affordable(24, 6))
+    assert max(ledger.values) > affordable(990, 0) / 1000
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("delta", 0.0),
+        ("delta", 1.0),
+        ("delta", 1),
+        ("delta", -1e-6),
+        ("delta", math.nan),
+        ("delta", "small"),
+        ("delta", True),
+        ("delta", 10**400),
+        ("min_exploration", -0.1),
+        ("min_exploration", math.inf),
+        ("exploration", "ei"),
+        ("noise", 0.0),
+        ("noise", 1.5),
+        ("beta", -1.0),
+        ("kernel", "rbf"),
+        ("n_cyc", 0),
+        ("max_group_size", 0),
+        ("n_decompositions", -1),
+        ("ungrouped", "drop"),
+        ("decomposition_search", "greedy"),
+    ],
+)
+def test_wrong_settings_are_named(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be .* but got "):
+        GPMI(**{name: value})
+
+
+@pytest.mark.parametrize("delta", [1e-320, 0.999])
+def test_extreme_deltas_are_legal(delta: float) -> None:
+    ledger = Ledger.started(make_domain(None, None), 5, peak)
+    suggestion = GPMI(delta=delta, alternate=False).suggest(
+        ledger.domain, ledger.seen(), Streams(0)
+    )
+    assert np.all((suggestion.x >= 0.0) & (suggestion.x <= 1.0))
