@@ -76,10 +76,12 @@ def markdown(grouped: Grouped, *, baseline: str = "gp") -> str:
         return "No results."
     checkpoints = _checkpoints(grouped)
     head = ["sampler", "seeds", *(f"{t} trials" for t in checkpoints), "ms per trial", "mean"]
+    head.insert(-2, "average")
     head.append(f"time / {baseline}")
     lines = [
         f"Regret after {_listed(checkpoints)} trials: median over seeds (lower quartile, upper "
-        "quartile). Time is the sampler's CPU time per trial on one thread, startup trials left "
+        "quartile). The average is that of all trials of a run, R_T / T, and its mean over seeds. "
+        "Time is the sampler's CPU time per trial on one thread, startup trials left "
         "out: the median and the mean over a run's trials, then the median over runs. The last "
         f"column divides the mean by that of {baseline}.",
     ]
@@ -90,6 +92,7 @@ def markdown(grouped: Grouped, *, baseline: str = "gp") -> str:
         for label, runs in rows.items():
             cells = [f"`{label}`", str(len(runs))]
             cells += [_regret(runs, t) for t in checkpoints]
+            cells.append(f"{np.mean([run['mean_regret'] for run in runs]):.3g}")
             cells += [f"{ms:.3g}" for ms in times[label]]
             cells.append("—" if base is None else f"{times[label][1] / base:.2g}")
             lines.append(_row(cells))

@@ -1,0 +1,72 @@
+"""Panels of curves against trials, a line per sampler: the mean over seeds and its confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+
+
+Result = Mapping[str, Any]
+Panel = tuple[str, Mapping[str, Sequence[Result]]]
+
+
+def draw(
+    panels: Sequence[Panel],
+    curve: Callable[[Result], FloatArray],
+    ylabel: str,
+    path: Path,
+    *,
+    log: bool = True,
+) -> None:
+    """Write an image with a panel per (title, runs by label).
+
+    Lines are means over runs, cut to the shortest; bands are 95 % confidence intervals of them.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    n_columns = min(3, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    size = (4.5 * n_columns, 3.3 * n_rows + 0.8)
+    figure, axes = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False)
+    lines: dict[str, Any] = {}
+    labels = list(dict.fromkeys(label for _, rows in panels for label in rows))
+    for axis, (title, rows) in zip(axes.flat, panels, strict=False):
+        for label, runs in rows.items():
+            curves = [curve(run) for run in runs]
+            shortest = min(len(c) for c in curves)
+            values = np.array([c[:shortest] for c in curves])
+            mean = values.mean(axis=0)
+            error = 1.96 * values.std(axis=0) / np.sqrt(len(values))
+            trials = np.arange(1, shortest + 1)
+            colour = f"C{labels.index(label) % 10}"
+            (lines[label],) = axis.plot(trials, mean, color=colour, label=label)
+            axis.fill_between(trials, mean - error, mean + error, color=colour, alpha=0.15)
+        axis.set(title=title, xlabel="trials", ylabel=ylabel)
+        if log:
+            axis.set_yscale("log")
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    figure.legend(lines.values(), lines.keys(), loc="lower center", ncols=min(3, len(lines)))
+    figure.tight_layout(rect=(0.0, 0.05 * -(-len(lines) // 3), 1.0, 1.0))
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def by_label(
+    results: Sequence[Result], problem: str, labels: Sequence[str] | None = None
+) -> dict[str, list[Result]]:
+    """Return the runs on a problem by sampler, in the order of ``labels`` or of appearance."""
+    runs = [r for r in results if r["problem"] == problem]
+    labels = list(dict.fromkeys(r["rival"] for r in runs)) if labels is None else labels
+    rows = {label: [r for r in runs if r["rival"] == label] for label in labels}
+    return {label: row for label, row in rows.items() if row}
