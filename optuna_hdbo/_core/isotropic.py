@@ -27,6 +27,7 @@ from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.surrogate import is_due
@@ -161,10 +162,12 @@ class IsotropicModel:
         if warm is not None:
             kernel = warm.kernel
             starts.append(np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise]))
+        rows = modelled_rows(seen.y)
+        X, y = (seen.X, seen.y) if rows is None else (seen.X[rows], seen.y[rows])
         theta, value = fit_isotropic(
             self.kind,
-            squared_distances(domain, seen.X),
-            seen.y,
+            squared_distances(domain, X),
+            y,
             Prior(self.prior, n_columns, scale=informed, noise=informed),
             self.bounds,
             starts,
