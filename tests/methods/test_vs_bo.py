@@ -98,38 +98,38 @@ def test_mix_is_the_incumbent_every_other_time() -> None:
     best = ledger.X[int(np.argmax(ledger.values))]
     method = VSBO(unimportant="mix", whole_every=0)
     same = []
-    for step in range(12, 12 + affordable(60, 20)):
+    for step in range(12, 12 + affordable(60, 14)):
         x = ask(method, ledger, step)
         equal = x[[1, 3]] == best[[1, 3]]
         assert equal.all() or not equal.any()
         same.append(bool(equal.all()))
-    assert 0.25 < np.mean(same) < 0.75
+    assert 0.2 < np.mean(same) < 0.8
 
 
 def test_draws_follow_the_good_points() -> None:
     """Values grow with x1, so that the Gaussian does; the selected columns say nothing of it."""
-    ledger = with_selection(["x0"], n=affordable(130, 40))
+    ledger = with_selection(["x0"], n=affordable(130, 30))
     ledger.values = [float(x[1]) for x in ledger.X]
     method = VSBO(n_init=10, n_draws=1, whole_every=0, n_vs=10**6)
     method.n_vs = 10
     method._is_selection_due = lambda *_: False  # type: ignore[method-assign]
-    drawn = np.array([ask(method, ledger, step) for step in range(affordable(40, 10))])
+    drawn = np.array([ask(method, ledger, step) for step in range(affordable(40, 6))])
     assert drawn[:, 1].mean() > 0.6
-    assert len(np.unique(drawn[:, 3])) > 5
+    assert len(np.unique(drawn[:, 3])) > 2  # draws differ, but for those that are clipped
 
 
 def test_of_several_draws_the_promising_one_is_taken() -> None:
     ledger = with_selection(["x0"], n=30)
-    ledger.values = [float(5 * x[1]) for x in ledger.X]
-    means = []
+    ledger.values = [-float((x[1] - 0.4) ** 2) for x in ledger.X]
+    far = []
     for n_draws in (1, 30):
         method = VSBO(n_init=10, n_draws=n_draws, whole_every=0)
         whole: dict[str, Any] = {}
         method._source("whole", ledger.domain, ledger.seen().X, ledger.seen(), whole, again=True)
         ledger.records.append(Record(29, "complete", whole))
         drawn = [ask(method, ledger, step)[1] for step in range(30, 30 + affordable(20, 6))]
-        means.append(np.mean(drawn))
-    assert means[1] > means[0] + 0.05
+        far.append(np.mean(np.abs(np.array(drawn) - 0.4)))
+    assert far[1] < 0.5 * far[0]
 
 
 def test_all_columns_have_their_turn() -> None:
