@@ -110,35 +110,52 @@ def _is_flat(last_but_one: float, last: float, value: float) -> bool:
 
 
 def significant(
-    ranking: Sequence[int], old: Sequence[int], loss: Loss, *, gain: float, patience: int
+    ranking: Sequence[int],
+    old: Sequence[int],
+    loss: Loss,
+    *,
+    gain: float,
+    patience: int,
+    rest: Callable[[Columns], Sequence[int]] | None = None,
 ) -> Columns:
     """Return the columns that each lower the loss by ``gain`` or more.
 
     Columns that lead the ranking are tried one by one, until ``patience`` of them in a row are
     not worth it; then every column must show that it still is, beginning with the least important
     one. The ``old`` columns are where this starts. The loss is in nats, so that a gain of 5 is
-    evidence of 150 to 1.
+    evidence of 150 to 1. ``rest`` may rank what a selection leaves out by how much there is left
+    to explain with it; the leaders of that are tried at the end, anew after each that is worth it.
     """
     place = {column: i for i, column in enumerate(ranking)}
     kept = sorted(old, key=place.__getitem__) or [ranking[0]]
     value = loss(tuple(kept))
-    failures = 0
-    for column in ranking:
-        if column in kept:
-            continue
-        larger = loss((*kept, column))
-        if value - larger >= gain:
-            kept.append(column)
-            value, failures = larger, 0
-        else:
-            failures += 1
-            if failures >= patience:
+
+    def extend(candidates: Sequence[int], most: int) -> int:
+        """Try candidates until ``most`` are found or patience runs out; return how many were."""
+        nonlocal value
+        failures = found = 0
+        for column in candidates:
+            if found == most or failures == patience:
                 break
+            if column in kept:
+                continue
+            larger = loss((*kept, column))
+            if value - larger >= gain:
+                kept.append(column)
+                value, failures, found = larger, 0, found + 1
+            else:
+                failures += 1
+        return found
+
+    extend(ranking, len(ranking))
     for column in sorted(kept, key=place.__getitem__, reverse=True):
         if len(kept) == 1:
             break
         fewer = [c for c in kept if c != column]
         smaller = loss(tuple(fewer))
         if smaller - value < gain:
-            kept, value = fewer, smaller
+            kept.remove(column)
+            value = smaller
+    while rest is not None and extend(rest(tuple(kept)), 1):
+        pass
     return tuple(sorted(kept, key=place.__getitem__))

@@ -16,6 +16,7 @@ from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import fit
 from optuna_hdbo._core.fit import log_likelihood
+from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.plain import n_fit_steps
 from optuna_hdbo._core.plain import starts_of_fit
@@ -26,6 +27,10 @@ from optuna_hdbo._core.surrogate import cold_start
 
 LEAST_GAIN = 1.0
 """In nats, for which columns are grouped anew."""
+
+
+PROBES = (0.2, 0.7)
+"""Lengthscales at which columns promise to explain something."""
 
 
 def restricted(domain: Domain, columns: IntArray) -> Domain:
@@ -121,15 +126,39 @@ class SubsetFits:
         )
         return Fitted(kernel, len(self.y), 0, 0.0)
 
+    def rest(self, columns: Columns) -> list[int]:
+        """Return the other columns, those first that promise most to explain what is left.
+
+        The promise is the slope of the log marginal likelihood, at 0, in the scale of a group of
+        that column alone: a score test, which costs no fit.
+        """
+        kernel = self.kernel(columns)
+        factor = Factor(kernel, self.X)
+        linv = factor.linv[: len(self.y), : len(self.y)]
+        inverse = linv.T @ linv
+        alpha = inverse @ self.y
+        W = np.outer(alpha, alpha) - inverse
+        others = [c for c in range(self.X.shape[1]) if c not in columns]
+        slopes = []
+        for c in others:
+            single = replace(kernel, groups=(np.array([c]),), scales=np.ones(1))
+            best = -np.inf
+            for lengthscale in PROBES:
+                lengthscales = np.full(len(kernel.lengthscales), lengthscale)
+                K = replace(single, lengthscales=lengthscales).gram(self.X)
+                best = max(best, float(np.vdot(W, K)))
+            slopes.append(best)
+        return [others[i] for i in np.argsort(-np.array(slopes), kind="stable")]
+
     def regroup(self, columns: Columns) -> None:
         """Merge groups of a subset, or take columns out of them, where that is likelier.
 
-        As many groupings are tried as there are columns, other ones as observations come in.
+        Half as many groupings are tried as there are columns, others as observations come in.
         """
         if not self.additive:
             return
         key = frozenset(columns)
-        for i in range(len(key)):
+        for i in range((len(key) + 1) // 2):
             value, kernel = self._of(columns)
             options = _neighbours(_as_tuples(kernel))
             if not options:

@@ -177,6 +177,19 @@ def styblinski(d: int) -> Function:
     )
 
 
+def wells(d: int) -> Function:
+    """Sum of tilted double wells, (x^2 - 1)^2 + 0.3 x, on [-1.8, 1.8]^d."""
+
+    def evaluate(x: FloatArray) -> float:
+        return float(np.sum((x**2 - 1.0) ** 2 + 0.3 * x))
+
+    # The lowest root of the derivative, 4 x^3 - 4 x + 0.3.
+    argmin = float(np.sort(np.roots([4.0, 0.0, -4.0, 0.3]).real)[0])
+    return Function(
+        evaluate, _cube(d, -1.8, 1.8), np.full(d, argmin), evaluate(np.full(d, argmin))
+    )
+
+
 _HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 
 

@@ -94,6 +94,7 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "sixhump-50": part(functions.sixhump(), 50, translate=True),
         "fhm3-50": selection.copies(functions.hartmann3(), 50),
         "fcamel-50": selection.copies(functions.sixhump(), 50),
+        "fwells4-50": selection.copies(functions.wells(4), 50),
         "flevy5-50": selection.copies(functions.levy(5), 50),
         "rover-30": selection.rover(30),
         "lasso-60": selection.lasso(60, 3, 30),

@@ -290,11 +290,18 @@ class VSBO:
             warm=self.priors,
             additive=self.additive,
             first=self._groups_before(domain, seen, before),
-            n_steps=10 if self.priors else 50,
+            n_steps=7 if self.priors else 50,
         )
         old = [] if before is None else [domain.names.index(name) for name in before.names]
         if self.criterion == "gain":
-            chosen = search.significant(ranking, old, fits.loss, gain=self.gain, patience=PATIENCE)
+            chosen = search.significant(
+                ranking,
+                old,
+                fits.loss,
+                gain=self.gain,
+                patience=PATIENCE,
+                rest=fits.rest if self.additive else None,
+            )
         elif before is None or len(old) == len(domain):
             chosen = search.forward(ranking, fits.loss)
         elif seen.y[before.n :].max(initial=-np.inf) <= seen.y[: before.n].max():

@@ -191,3 +191,17 @@ def test_a_selection_survives_json() -> None:
 )
 def test_what_is_no_selection_is_none(data: object) -> None:
     assert Selection.from_json(data) is None
+
+
+def test_what_is_left_to_explain_is_ranked_anew_after_each_find() -> None:
+    """Columns 7, then 8 lead what is left; each is found although the ranking has them last."""
+    asked = []
+
+    def rest(columns: tuple[int, ...]) -> list[int]:
+        asked.append(columns)
+        return [7, 1, 2, 3, 8] if 7 not in columns else [8, 1, 2, 3]
+
+    loss = additive({0: 9.0, 7: 9.0, 8: 9.0})
+    found = selection.significant(list(range(10)), [], loss, gain=6.0, patience=3, rest=rest)
+    assert found == (0, 7, 8)
+    assert asked == [(0,), (0, 7), (0, 7, 8)]

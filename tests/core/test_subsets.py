@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from histories import INTERPRETED
@@ -12,6 +14,7 @@ from histories import make_kernel
 from optuna_hdbo._core import subsets
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.fit import Prior
+from optuna_hdbo._core.fit import log_likelihood
 from optuna_hdbo._core.subsets import SubsetFits
 from optuna_hdbo._core.subsets import fit_columns
 from optuna_hdbo._core.subsets import restricted
@@ -149,21 +152,24 @@ def test_groups_are_learned_as_columns_come() -> None:
 @pytest.mark.skipif(INTERPRETED, reason="needs many fits of many points")
 @pytest.mark.parametrize("first", [((0,), (1, 3)), ((0, 1, 3),), ((0,), (1,), (3,))])
 def test_wrong_groups_are_mended_in_time(first: tuple[tuple[int, ...], ...]) -> None:
+    """Selection by selection: each tries a few other groupings, and different ones."""
     X, y = additive_data(90)
-    fits = SubsetFits(
-        make_kernel(Domain.continuous(5)),
-        X,
-        y,
-        Prior("inverse-square"),
-        additive=True,
-        first=first,
-    )
-    assert groups_of(fits, (0, 1, 3)) == set(first)
-    before = fits.loss((0, 1, 3))
-    for _ in range(4):
+    groups = first
+    for n in range(78, 91, 2):
+        fits = SubsetFits(
+            make_kernel(Domain.continuous(5)),
+            X[:n],
+            y[:n],
+            Prior("inverse-square"),
+            additive=True,
+            first=groups,
+        )
+        assert groups_of(fits, (0, 1, 3)) == set(groups)
+        before = fits.loss((0, 1, 3))
         fits.regroup((0, 1, 3))
-    assert fits.loss((0, 1, 3)) < before
-    assert groups_of(fits, (0, 1, 3)) == {(0, 1), (3,)}
+        assert fits.loss((0, 1, 3)) <= before
+        groups = tuple(sorted(groups_of(fits, (0, 1, 3))))
+    assert groups == ((0, 1), (3,))
 
 
 def test_neighbours_are_all_merges_and_all_columns_taken_out() -> None:
@@ -202,3 +208,31 @@ def test_leaving_columns_leave_the_groups_as_they_are() -> None:
         make_kernel(Domain.continuous(5)), X, y, FLAT, additive=True, first=((0,),), n_steps=2
     )
     assert groups_of(others, (0, 1)) == {(0, 1)}
+
+
+def test_what_is_left_is_ranked_by_the_slope_of_the_likelihood() -> None:
+    """Against differences: a group of each column alone, its scale raised a little from 0."""
+    X, y = additive_data(affordable(60, 20))
+    fits = SubsetFits(
+        make_kernel(Domain.continuous(5)), X, y, Prior("inverse-square"), n_steps=affordable(10, 3)
+    )
+    order = fits.rest((0, 1))
+    assert sorted(order) == [2, 3, 4]
+    assert order[0] == 3
+    kernel = fits.kernel((0, 1))
+    base = -fits.loss((0, 1))
+    slopes = {}
+    for c in (2, 3, 4):
+        rises = []
+        for lengthscale in subsets.PROBES:
+            lengthscales = kernel.lengthscales.copy()
+            lengthscales[c] = lengthscale
+            more = replace(
+                kernel,
+                groups=(*kernel.groups, np.array([c])),
+                lengthscales=lengthscales,
+                scales=np.append(kernel.scales, 1e-7),
+            )
+            rises.append((log_likelihood(more, X, y)[0] - base) / 1e-7)
+        slopes[c] = max(rises)
+    assert order == sorted(slopes, key=lambda c: -slopes[c])
