@@ -61,20 +61,21 @@ class _Changes:
     """How much the value of completed trials changed from a step to the end.
 
     A pruned trial's last value v at step s counts as v plus the median of these changes (0 if
-    no completed trial reported at s), but never as better than the worst completed trial: the
-    pruner has seen that it was not worth going on. While nothing is completed, v stands.
+    no completed trial reported at s), but never as better than the middle one of the completed
+    trials: the pruner has seen that it was not worth going on. A cap at the worst of them would
+    be the value of whatever trial went astray. While nothing is completed, v stands.
     """
 
     def __init__(self) -> None:
         self._completed: list[tuple[Mapping[int, float], float]] = []
         self._by_step: dict[int, list[float]] = {}
-        self._worst = math.inf
+        self._finals: list[float] = []  # ascending
 
     def add_completed(self, reported: Mapping[int, float], value: float) -> None:
         """Learn from a completed trial; infinite values teach nothing."""
         if not math.isfinite(value):
             return
-        self._worst = min(self._worst, value)
+        insort(self._finals, value)
         if reported:
             self._completed.append((reported, value))
         for step, changes in self._by_step.items():
@@ -101,7 +102,8 @@ class _Changes:
             change = changes[half]
         else:
             change = changes[half - 1] / 2 + changes[half] / 2
-        return min(value + change, self._worst)
+        middle = self._finals[(len(self._finals) - 1) // 2] if self._finals else math.inf
+        return min(value + change, middle)
 
 
 class History:

@@ -77,7 +77,7 @@ class HDBOSampler(BaseSampler):
         Whether to warn when a parameter is sampled independently after startup, once of each.
     use_pruned : bool
         Whether pruned trials count as observations, with the value that their last report makes
-        likely but never better than the worst completed trial.
+        likely but never better than the middle one of the completed trials.
     """
 
     supports_constraints = False

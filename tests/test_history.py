@@ -179,11 +179,23 @@ def test_pruned_trials_take_part_in_the_change_of_completed_ones(study: optuna.S
     study.add_trial(pruned(0.4, {1: 1.0}))  # median of 6, 15, 5
     study.add_trial(pruned(0.5, {1: 1.0, 2: 2.0}))  # median of 2, 1
     study.add_trial(pruned(0.6, {7: 3.0}))  # nobody reported there
-    study.add_trial(pruned(0.7, {1: 9.0}))  # 15, but no better than the worst completed
+    study.add_trial(pruned(0.7, {1: 9.0}))  # 15, but no better than the middle one completed
     study.add_trial(pruned(0.8, {1: -math.inf}))
     seen = read(study)
-    assert raw(seen) == [10, 20, 12, 7, 3.5, 3, 10, 3]
+    assert raw(seen) == [10, 20, 12, 7, 3.5, 3, 12, 3]
     assert seen.pruned.tolist() == [False] * 3 + [True] * 5
+
+
+def test_one_trial_that_went_astray_does_not_drag_the_pruned_ones_down(
+    study: optuna.Study,
+) -> None:
+    study.add_trial(finished(0.1, -1e6, reported={1: 4.0}))
+    for x, value in ((0.2, 10.0), (0.3, 12.0)):
+        study.add_trial(finished(x, value, reported={1: value - 5.0}))
+    study.add_trial(pruned(0.4, {1: 1.0}))
+    study.add_trial(pruned(0.5, {1: 2.0}))
+    study.add_trial(pruned(0.6, {1: 9.0}))
+    assert raw(read(study)) == [-1e6, 10, 12, 6, 7, 10]
 
 
 def test_pruned_trials_stand_as_they_are_while_nothing_is_completed(study: optuna.Study) -> None:

@@ -1,0 +1,96 @@
+"""Studies that prune most of their trials still learn from them."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from histories import INTERPRETED
+from histories import affordable
+from optuna.trial import TrialState
+
+import optuna_hdbo
+from optuna_hdbo._sampler import HDBOSampler
+
+
+SAMPLERS: dict[str, Callable[..., HDBOSampler]] = {
+    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
+}
+PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
+    "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=3),
+    "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(1, 3),
+    "hyperband": lambda: optuna.pruners.HyperbandPruner(1, 9, 3),
+}
+
+
+def curve(trial: optuna.Trial) -> float:
+    """Approach a value slowly; how slowly depends on the parameters, too."""
+    x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(4)]
+    final = sum((v - 0.3) ** 2 for v in x)
+    for step in range(1, 10):
+        trial.report(final + (1 + x[0]) / step, step)
+        if trial.should_prune():
+            raise optuna.TrialPruned
+    return final
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+@pytest.mark.parametrize("pruner", list(PRUNERS))
+def test_pruners(name: str, pruner: str, caplog: pytest.LogCaptureFixture) -> None:
+    n = affordable(30, 14)
+    study = optuna.create_study(
+        sampler=SAMPLERS[name](seed=0, n_startup_trials=4),
+        pruner=PRUNERS[pruner](),
+        study_name=pruner,
+    )
+    study.optimize(curve, n_trials=n)
+    states = [t.state for t in study.trials]
+    assert set(states) == {TrialState.COMPLETE, TrialState.PRUNED}
+    assert not [message for message in caplog.messages if "at random" in message]
+
+
+def load_quickstart() -> ModuleType:
+    path = Path(__file__).parent.parent / "examples" / "quickstart.py"
+    spec = importlib.util.spec_from_file_location("quickstart", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def tune(sampler: optuna.samplers.BaseSampler, objective: Any, n_trees: int) -> optuna.Study:
+    """Tune until so many trees are built, and stop most trials early."""
+    study = optuna.create_study(
+        sampler=sampler, pruner=optuna.pruners.SuccessiveHalvingPruner(10, 3)
+    )
+    built = 0
+    while built < n_trees:
+        study.optimize(objective, n_trials=1)
+        built += study.trials[-1].last_step or 0
+    return study
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more trials than plain Python can pay for")
+def test_most_trials_pruned_is_still_better_than_random() -> None:
+    """The quickstart's task, the same pruner, and the same number of trees in total."""
+    objective = load_quickstart().objective
+    best: dict[str, list[float]] = {"ours": [], "random": []}
+    shares = []
+    for seed in range(3):
+        for name, sampler in (
+            ("ours", optuna_hdbo.GPUCBSampler(seed=seed)),
+            ("random", optuna.samplers.RandomSampler(seed=seed)),
+        ):
+            study = tune(sampler, objective, 800)
+            best[name].append(study.best_value)
+            if name == "ours":
+                shares.append(np.mean([t.state == TrialState.PRUNED for t in study.trials]))
+    assert np.median(best["ours"]) < np.median(best["random"])
+    assert np.mean(shares) > 0.6
