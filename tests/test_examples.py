@@ -26,7 +26,7 @@ def load(name: str) -> ModuleType:
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"quickstart"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"bamsoo_tree", "quickstart"}
 
 
 @pytest.fixture
@@ -66,3 +66,13 @@ def test_quickstart_prints_the_groups_that_were_learned(
     out = capsys.readouterr().out
     assert "groups learned from 4 trials" in out
     assert "learning_rate" in out.split(" share  parameters")[1]
+
+
+def test_trees_are_drawn_and_bamsoo_sees_more(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trees = load("bamsoo_tree")
+    trees.main()
+    soo, bamsoo = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
+    assert bamsoo >= soo
+    assert (here / "bamsoo_tree.png").stat().st_size > 10_000

@@ -74,7 +74,7 @@ class _Log:
     """
 
     def __init__(self, domain: Domain, tree: int, guide: Guide | None) -> None:
-        self._domain, self._tree, self._guide = domain, tree, guide
+        self._domain, self.tree, self._guide = domain, tree, guide
         self._n = 0
         self._last: Record | None = None
         self._owners: dict[str, Record] = {}
@@ -99,7 +99,7 @@ class _Log:
         for record in records[self._n :]:
             if record.state == "running":
                 self.running.add(record.number)
-            path = _path(record, self._tree)
+            path = _path(record, self.tree)
             fitted = None if self._guide is None else self._guide.read(record, self._domain)
             if fitted is not None:
                 self.fits.setdefault(identity(fitted), fitted)
@@ -157,6 +157,8 @@ class _State:
         Ticks that lie behind.
     node : int or None
         The node that waits for an answer.
+    path, x
+        Its path and its point (D,).
     left_over : bool
         Whether it was asked for because no cell is left to split.
     n_ticks : int
@@ -172,6 +174,8 @@ class _State:
     tree: Tree
     epoch: int = 0
     node: int | None = None
+    path: str = ""
+    x: FloatArray = field(default_factory=lambda: np.empty(0))
     left_over: bool = False
     n_ticks: int = 0
     n_rows: int = 0
@@ -191,6 +195,9 @@ class Grown:
     tree : Tree
     node : int or None
         ``None`` where every cell has been searched.
+    x : FloatArray, shape (D,)
+        Its point.
+    depth : int
     record : dict
         What to keep with the node's trial.
     idle : bool
@@ -199,6 +206,8 @@ class Grown:
 
     tree: Tree
     node: int | None
+    x: FloatArray
+    depth: int
     record: dict[str, Any]
     idle: bool
 
@@ -250,13 +259,14 @@ class Replay:
             # This holds as soon as the trial of this step has its record.
             self._ticks, self._fits = np.append(log.ticks, seen.step), fits
             state.n_ticks, state.n_rows = len(self._ticks), len(seen.values)
-        return Grown(live.tree, live.node, self._record(domain, live, run.fitted), idle=quiet)
+        record = self._record(domain, live, run.fitted)
+        return Grown(live.tree, live.node, live.x, len(live.path), record, idle=quiet)
 
     def _record(self, domain: Domain, live: _State, fitted: Fitted | None) -> dict[str, Any]:
         record: dict[str, Any] = {}
         if live.node is not None:
-            path = live.tree.path(live.node)
-            record[KEY] = {"tree": signature(domain, self.rule.branching), "path": path}
+            assert self._log is not None
+            record[KEY] = {"tree": self._log.tree, "path": live.path}
         if fitted is not None:
             record[FIT] = fitted.to_json(domain.names)
         return record
@@ -294,9 +304,11 @@ class Replay:
         if old is None:
             return 0, 0, 0
         n = min(len(old.values), len(seen.values))
-        same = (old.numbers[:n] == seen.numbers[:n]) & (old.values[:n] == seen.values[:n])
-        if same.all():
-            same = (old.X[:n] == seen.X[:n]).all(axis=1)
+        same = np.ones(n, dtype=np.bool_)
+        if not _shares_rows(old, seen):
+            same = (old.numbers[:n] == seen.numbers[:n]) & (old.values[:n] == seen.values[:n])
+            if same.all():
+                same = (old.X[:n] == seen.X[:n]).all(axis=1)
         m = min(len(self._ticks), len(log.ticks))
         changed = self._fits.keys() ^ log.fits.keys()
         n_fitted = min((_n_of(key) for key in changed), default=2**62)
@@ -346,6 +358,9 @@ class _Run:
                 state.left_over = state.node is None
                 if state.node is None:
                     state.node = self._left_over(state.tree, rows)
+                if state.node is not None:
+                    state.path = state.tree.path(state.node)
+                    state.x = state.tree.point(state.node)
             state.n_ticks = max(state.n_ticks, min(state.epoch + 1, n_epochs))
             state.n_rows = max(state.n_rows, rows)
             if not self._answer(state, rows, certain=until == "certain"):
@@ -366,8 +381,7 @@ class _Run:
                 return False
             state.epoch += 1
             return True
-        x = tree.point(node)
-        path = tree.path(node)
+        x, path = state.x, state.path
         owner = self.log.owner(path)
         at = n_epochs if owner is None else int(np.searchsorted(self.log.ticks, owner.number))
         value = None if owner is None else self._value(owner, path, x)
@@ -441,8 +455,16 @@ def _same_domain(a: Domain, b: Domain) -> bool:
     return same and np.array_equal(a.flat_grids[0], b.flat_grids[0])
 
 
+def _shares_rows(a: Observations, b: Observations) -> bool:
+    """Tell whether both look at the same memory, in which rows are only ever appended."""
+    pairs = ((a.X, b.X), (a.values, b.values), (a.numbers, b.numbers))
+    return all(p.base is not None and p.base is q.base for p, q in pairs)
+
+
 def _find_row(X: FloatArray, x: FloatArray) -> int:
     """Return the first row of X (n, D) that is x (D,), or -1."""
+    if len(X) == 0:
+        return -1
     near = np.flatnonzero(np.abs(X[:, 0] - x[0]) <= SAME)
     if len(near):
         near = near[(np.abs(X[near] - x) <= SAME).all(axis=1)]

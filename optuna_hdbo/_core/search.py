@@ -40,11 +40,11 @@ class TreeSearch:
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float], Tree]:
         """Return the next point (D,), what to record and to report with it, and the tree."""
         grown = self.replay.grow(domain, seen)
-        tree, node = grown.tree, grown.node
+        tree = grown.tree
         report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
-        if node is not None:
-            report["depth"] = float(len(tree.path(node)))
-            return tree.point(node), grown.record, report, tree
+        if grown.node is not None:
+            report["depth"] = float(grown.depth)
+            return grown.x.copy(), grown.record, report, tree
         if grown.idle and not self._warned:
             self._warned = True
             _logger.warning(

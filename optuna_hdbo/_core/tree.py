@@ -182,8 +182,6 @@ class Tree:
 
     def path(self, node: int) -> str:
         """Return a node's way from the root, a digit per child: "" is the root."""
-        digits = []
-        while node > 0:
-            digits.append(ALPHABET[self.nodes.links[node, jit.DIGIT]])
-            node = int(self.nodes.links[node, jit.PARENT])
-        return "".join(reversed(digits))
+        digits = np.empty(len(self.nodes.heaps), dtype=np.uint8)
+        depth = jit.write_path(self.nodes, node, digits)
+        return (digits[:depth] + ord(ALPHABET[0])).tobytes().decode()

@@ -408,3 +408,13 @@ def advance(rule, columns, nodes, model):
         state[EXPANDING], state[CHILD] = leaf, 0
         for digit in range(rule.branching):
             create(nodes, columns, leaf, digit, rule.branching)
+
+
+@compiled_in_order
+def write_path(nodes, node, out):
+    """Write a node's way from the root, a digit per child, to ``out``; return its length."""
+    depth = nodes.links[node, DEPTH]
+    for i in range(depth - 1, -1, -1):
+        out[i] = nodes.links[node, DIGIT]
+        node = nodes.links[node, PARENT]
+    return depth

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from typing import Literal
 
+from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.guide import Guide
 from optuna_hdbo._core.guide import KernelParams
@@ -43,6 +44,7 @@ class BaMSOO:
         renew: bool = True,
         kernel: str = "matern52",
         ard: bool = True,
+        deterministic: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
@@ -69,7 +71,8 @@ class BaMSOO:
             0 if explore is None else int(explore),
         )
         self._fixed = KernelParams.parse(kernel_params)
-        guide = Guide(kernel, ard, n_cyc=n_cyc, fixed=self._fixed)
+        bounds = Bounds(noise=(1e-8, 1e-5 if deterministic else 1.0))
+        guide = Guide(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
         self._search = TreeSearch(self.name, Replay(rule, guide))
 
     def validate(self, domain: Domain) -> None:

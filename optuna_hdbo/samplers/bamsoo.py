@@ -50,6 +50,8 @@ class BaMSOOSampler(HDBOSampler):
     kernel : {"matern52", "matern32", "se"}
     ard : bool
         A lengthscale per parameter, or one for all.
+    deterministic : bool
+        Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
         Observations between two fits of the hyperparameters; ``None`` is one fit whenever a fifth
         has come in addition.
@@ -86,6 +88,7 @@ class BaMSOOSampler(HDBOSampler):
         renew: bool = True,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         ard: bool = True,
+        deterministic: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
@@ -108,6 +111,7 @@ class BaMSOOSampler(HDBOSampler):
                 renew=renew,
                 kernel=kernel,
                 ard=ard,
+                deterministic=deterministic,
                 n_cyc=n_cyc,
                 kernel_params=kernel_params,
                 patience=patience,

@@ -1,0 +1,99 @@
+"""Draw the trees of SOO and BaMSOO on one parameter, without Optuna: Figure 2 of the paper.
+
+Methods take arrays and return a point; whoever calls them keeps the history. Both trees spend 20
+evaluations; what the Gaussian process rules out costs BaMSOO none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib
+
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from optuna_hdbo.methods.bamsoo import BaMSOO
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.soo import SOO
+
+
+DOMAIN = Domain.continuous(1)
+
+
+def f(x: float) -> float:
+    """Return the paper's function, to be maximised on [0, 1]."""
+    return float(0.5 * np.sin(15.0 * x) * np.sin(27.0 * x))
+
+
+def search(method: Method, n: int) -> list[tuple[str, float]]:
+    """Let a method evaluate ``n`` nodes; return their paths from the root, and their points."""
+    points: list[float] = []
+    values: list[float] = []
+    records: list[Record] = []
+    nodes = []
+    for i in range(n):
+        X = np.array(points).reshape(-1, 1)
+        seen = Observations.from_arrays(X, np.array(values), records=records)
+        suggestion = method.suggest(DOMAIN, seen, Streams(0))
+        x = float(suggestion.x[0])
+        points.append(x)
+        values.append(f(x))
+        assert suggestion.record is not None
+        records.append(Record(i, "complete", suggestion.record))
+        nodes.append((str(suggestion.record["node"]["path"]), x))
+    return nodes
+
+
+def centre(path: str) -> float:
+    """Return the centre of a cell."""
+    low, width = 0.0, 1.0
+    for digit in path:
+        width /= 2.0
+        low += width * int(digit)
+    return low + width / 2.0
+
+
+def draw(axis: Any, nodes: list[tuple[str, float]], title: str) -> None:
+    """Draw a tree above its function: dots are evaluations."""
+    lines = {path[:i] for path, _ in nodes for i in range(1, len(path) + 1)}
+    for path in lines:
+        above = path[:-1]
+        axis.plot(
+            [centre(above), centre(path)], [-len(above), -len(path)], color="0.7", linewidth=0.8
+        )
+    axis.plot([x for _, x in nodes], [-len(path) for path, _ in nodes], "o", markersize=4)
+    deepest = max(len(path) for path, _ in nodes)
+    x = np.linspace(0.0, 1.0, 500)
+    axis.plot(x, [2.0 * f(u) - deepest - 2.0 for u in x], color="C3", linewidth=1.0)
+    axis.set(title=title, ylabel="depth", xlim=(0.0, 1.0))
+    axis.set_yticks([-h for h in range(deepest + 1)], [str(h) for h in range(deepest + 1)])
+
+
+def main(n: int = 20, path: str = "bamsoo_tree.png") -> None:
+    """Draw both trees into an image."""
+    known = {"lengthscale": 0.08, "noise": 1e-6}
+    bamsoo = BaMSOO(
+        branching=2, width=None, explore=None, eta=0.05, penalty=None, kernel_params=known
+    )
+    figure, (above, below) = plt.subplots(2, 1, figsize=(7.0, 7.0), sharex=True)
+    for axis, name, method in ((above, "SOO", SOO(branching=2)), (below, "BaMSOO", bamsoo)):
+        nodes = search(method, n)
+        best = max(f(x) for _, x in nodes)
+        print(f"{name:7} best of {n} evaluations: {best:.5f}")
+        draw(axis, nodes, f"{name}: {n} evaluations, best {best:.4f}")
+    below.set_xlabel("x")
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
