@@ -57,7 +57,16 @@ def test_continuous_integration_runs_the_readme_command() -> None:
 
 
 @pytest.mark.parametrize(
-    "sampler", ["AddGPUCBSampler", "GPMISampler", "GPUCBSampler", "MSUCBSampler", "VSBOSampler"]
+    "sampler",
+    [
+        "AddGPUCBSampler",
+        "BaMSOOSampler",
+        "GPMISampler",
+        "GPUCBSampler",
+        "MSUCBSampler",
+        "SOOSampler",
+        "VSBOSampler",
+    ],
 )
 def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     documented = {name: cells[0] for name, cells in table(sampler).items()}
@@ -68,7 +77,15 @@ def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "sampler", ["AddGPUCBSampler", "GPMISampler", "MSUCBSampler", "VSBOSampler"]
+    "sampler",
+    [
+        "AddGPUCBSampler",
+        "BaMSOOSampler",
+        "GPMISampler",
+        "MSUCBSampler",
+        "SOOSampler",
+        "VSBOSampler",
+    ],
 )
 def test_the_published_settings_are_as_the_page_has_them(
     sampler: str, monkeypatch: pytest.MonkeyPatch

@@ -169,6 +169,8 @@ class _State:
         Running trials whose nodes were left with a bound for a value.
     fit : hashable
         Identity of the fit that bounds come from.
+    closed : list of FloatArray, shape (D,)
+        Points without a value, where other cells may have the same.
     """
 
     tree: Tree
@@ -181,6 +183,7 @@ class _State:
     n_rows: int = 0
     assumed: frozenset[int] = frozenset()
     fit: Hashable = None
+    closed: list[FloatArray] = field(default_factory=list)
 
     def copy(self) -> _State:
         return replace(self, tree=self.tree.copy())
@@ -387,6 +390,8 @@ class _Run:
         value = None if owner is None else self._value(owner, path, x)
         if value is None or value == "elsewhere":
             value, at = _find(self.seen.X[:rows], self.seen.values[:rows], x), n_epochs
+            if value is None and state.closed and _find_row(np.array(state.closed), x) >= 0:
+                value = "closed"  # another cell of that configuration has been given up
             if value is None and last and _find_row(self.seen.pending, x) >= 0:
                 value = "running"
             if value is None and last:
@@ -402,6 +407,8 @@ class _Run:
             return True
         if value == "running" and owner is not None:
             state.assumed |= {owner.number}
+        if not isinstance(value, float) and self.domain.discrete.any():
+            state.closed = [*state.closed, x]
         tree.settle(node, value if isinstance(value, float) else None)
         state.node = None
         if at < n_epochs:
