@@ -123,6 +123,24 @@ class Feasibility:
         return Sum([improvement, *feasible]) if feasible else improvement
 
 
+def _finite(seen: Observations) -> FloatArray:
+    """Return the constraints' values (n, C), NaN where a trial told none."""
+    return np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
+
+
+def merits(seen: Observations) -> FloatArray:
+    """Return what observations are ranked by, shape (n,); see :class:`Feasibility`."""
+    if not seen.constraints.shape[1]:
+        return seen.y
+    violation = np.zeros(len(seen.y))
+    for column in _finite(seen).T:
+        told = ~np.isnan(column)
+        _, _, scale = standardise(column[told])
+        violation[told] += np.maximum(column[told], 0.0) / scale
+    worse = seen.y.min() - 1.0 - np.minimum(violation, 1e6)
+    return np.where(violation <= 0.0, seen.y, worse)
+
+
 @dataclass(frozen=True, eq=False)
 class ConstraintModels:
     """One Gaussian process per constraint, fitted and recorded like that of the objective.
@@ -141,25 +159,36 @@ class ConstraintModels:
         record: dict[str, Any] = {}
         if not seen.constraints.shape[1]:
             return Feasibility(seen.y, float(seen.y.max())), record
-        values = np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
-        violation = np.zeros(len(seen.y))
         constraints = []
-        for j, column in enumerate(values.T):
+        for j, column in enumerate(_finite(seen).T):
             told = ~np.isnan(column)
             if not told.any():
                 continue
             z, shift, scale = standardise(column[told])
-            violation[told] += np.maximum(column[told], 0.0) / scale
             # Whatever its units, a constraint that always holds stays a bound far away.
             largest = float(np.clip(-shift / scale, -1e3, 1e3))
             part = replace(seen, X=seen.X[told], values=z, numbers=seen.numbers[told])
             model = self._models.setdefault(j, self._model(j))
             posterior, _ = model.posterior(domain, part, PRIOR, record, GROWTH)
             constraints.append((posterior, largest))
-        feasible = violation <= 0.0
-        merit = np.where(feasible, seen.y, seen.y.min() - 1.0 - np.minimum(violation, 1e6))
-        incumbent = float(seen.y[feasible].max()) if feasible.any() else None
-        return Feasibility(merit, incumbent, constraints), record
+        merit = merits(seen)
+        best = float(merit.max())
+        return Feasibility(merit, best if best >= seen.y.min() else None, constraints), record
 
     def _model(self, j: int) -> PlainQueries:
         return PlainQueries(self.kind, True, (PRIOR,), (), None, name=f"constraint{j}")
+
+
+def rejecting(seen: Observations) -> Observations:
+    """Return observations for methods that compare values without a model of constraints.
+
+    Infeasible points have the value -inf, which no other is worse than. While nothing is feasible,
+    all values are minus the sum of the violations instead, so that there is something to follow.
+    """
+    if not seen.constraints.shape[1]:
+        return seen
+    finite = np.nan_to_num(seen.constraints, nan=0.0, posinf=1e300, neginf=0.0)
+    violation = np.minimum(np.maximum(finite, 0.0), 1e300 / finite.shape[1]).sum(axis=1)
+    if not (violation <= 0.0).any():
+        return replace(seen, values=-violation)
+    return replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 from typing import Literal
 
+from optuna_hdbo._core.feasibility import rejecting
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.guide import Guide
@@ -82,5 +83,5 @@ class BaMSOO:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node that the process does not rule out."""
-        x, record, report, _ = self._search.next(domain, seen, streams)
+        x, record, report, _ = self._search.next(domain, rejecting(seen), streams)
         return Suggestion(x, record or None, report)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from optuna_hdbo._core.feasibility import rejecting
 from optuna_hdbo._core.replay import Replay
 from optuna_hdbo._core.search import TreeSearch
 from optuna_hdbo._core.settings import check_branching
@@ -38,6 +39,6 @@ class SOO:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node."""
-        x, record, report, _ = self._search.next(domain, seen, streams)
+        x, record, report, _ = self._search.next(domain, rejecting(seen), streams)
         del report["rejected_nodes"]
         return Suggestion(x, record or None, report)

@@ -8,6 +8,7 @@ ones are kept as long as they make the data likelier, and the search goes on in 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from typing import Literal
 
@@ -15,9 +16,10 @@ import numpy as np
 
 from optuna_hdbo._core import cma
 from optuna_hdbo._core import selection as search
-from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import merits
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
@@ -111,6 +113,7 @@ class VSBO:
         self.n_init = n_init
         self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
         self._conditionals = cma.ConditionalCache()
+        self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
         """Accept every domain."""
@@ -128,7 +131,7 @@ class VSBO:
             source = self._source(WHOLE, domain, seen.X, seen, record, again=selection is None)
             posterior = self._posterior(WHOLE, source, seen.X, seen, seen.pending)
             known = np.concatenate([seen.X, seen.pending])
-            x = self._ask(domain, seen.X, seen.y, posterior, known, rng)
+            x = self._ask(domain, seen, posterior, known, record, rng)
         else:
             columns = np.sort([domain.names.index(name) for name in selection.names])
             x, posterior = self._ask_important(domain, seen, columns, record, rng)
@@ -196,19 +199,22 @@ class VSBO:
     def _ask(
         self,
         domain: Domain,
-        X: FloatArray,
-        y: FloatArray,
+        seen: Observations,
         posterior: Posterior,
         known: FloatArray,
+        record: dict[str, Any],
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the point of the largest expected improvement."""
-        best = float(y.max())
-        if self.priors:
+        """Return the point of the largest expected improvement; ``seen`` is in its columns."""
+        feasibility, fits = self._constraints.read(domain, seen)
+        record |= fits
+        if self.priors and feasibility.incumbent is not None:
             # What columns outside of the model did for the best value is not to be improved on.
-            best = float((posterior.kernel.cross(posterior.X, X) @ posterior.alpha).max())
-        acquisition = Acquisition.log_ei(posterior, best)
-        return Maximiser(domain, good_points(X, y))(acquisition, rng, known)[0]
+            mean = posterior.kernel.cross(posterior.X, seen.X) @ posterior.alpha
+            feasible = feasibility.merit >= seen.y.min()
+            feasibility = replace(feasibility, incumbent=float(mean[feasible].max()))
+        utility = feasibility.improvement(posterior)
+        return Maximiser(domain, good_points(seen.X, feasibility.merit))(utility, rng, known)[0]
 
     def _ask_important(
         self,
@@ -225,14 +231,15 @@ class VSBO:
         source = self._source(IMPORTANT, part, X, seen, record, again=True)
         posterior = self._posterior(IMPORTANT, source, X, seen, pending)
         rest = np.setdiff1d(np.arange(len(domain)), columns)
-        x = seen.X[int(np.argmax(seen.y))].copy()
+        x = seen.X[int(np.argmax(merits(seen)))].copy()
         drawn = self.unimportant == "cma" and len(rest) > 0
         if self.unimportant == "mix" and rng.random() < 0.5:
             x[rest] = domain.sample(rng, 1)[0, rest]
         known = np.concatenate([seen.X, seen.pending])
         same = np.zeros(len(known), np.bool_) if drawn else (known == x)[:, rest].all(axis=1)
         taken = np.ascontiguousarray(known[same][:, columns])
-        x[columns] = self._ask(part, X, seen.y, posterior, taken, rng)
+        within = replace(seen, X=X, pending=pending)
+        x[columns] = self._ask(part, within, posterior, taken, record, rng)
         if drawn:
             x[rest] = self._draw(domain, seen, x, columns, rng)[rest]
         return x, posterior

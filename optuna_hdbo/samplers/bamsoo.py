@@ -76,6 +76,8 @@ class BaMSOOSampler(HDBOSampler):
         names or leaves out by mistake; and in a study with several objectives.
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

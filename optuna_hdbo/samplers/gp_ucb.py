@@ -22,8 +22,8 @@ class GPUCBSampler(HDBOSampler):
     the largest upper confidence bound. Two models answer, with opposite priors of the
     lengthscales: one expects every parameter to matter (that of Optuna's ``GPSampler``), one,
     scaled by the dimension, that few do (Hvarfner, Hellsten & Nardi 2024). Whichever predicts the
-    observations better, each from all the others, is asked more often. :meth:`as_published` gives the paper's
-    GP-UCB instead.
+    observations better, each from all the others, is asked more often. :meth:`as_published`
+    gives the paper's GP-UCB instead.
 
     Parameters
     ----------

@@ -49,6 +49,8 @@ class SOOSampler(HDBOSampler):
         For a setting outside of its range, naming it; and in a study with several objectives.
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

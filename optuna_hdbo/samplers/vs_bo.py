@@ -85,6 +85,8 @@ class VSBOSampler(HDBOSampler):
     >>> study = optuna.create_study(sampler=VSBOSampler(seed=0))
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

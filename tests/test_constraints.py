@@ -1,0 +1,81 @@
+"""Studies with constraints: what is feasible is found, and it is good."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from histories import INTERPRETED
+from histories import affordable
+
+import optuna_hdbo
+from optuna_hdbo._sampler import HDBOSampler
+
+
+SAMPLERS = {
+    name: getattr(optuna_hdbo, name)
+    for name in optuna_hdbo.__all__
+    if name.endswith("Sampler") and getattr(optuna_hdbo, name)(seed=0).supports_constraints
+}
+every_sampler = pytest.mark.parametrize("name", list(SAMPLERS))
+
+
+def islands(trial: optuna.Trial) -> float:
+    """Gardner et al. (2014): small feasible islands, the best value 0.2532."""
+    x, y = trial.suggest_float("x", 0, 6), trial.suggest_float("y", 0, 6)
+    set_constraint(trial, float(np.sin(x) * np.sin(y) + 0.95))
+    return float(np.sin(x) + y)
+
+
+def set_constraint(trial: optuna.Trial, value: float) -> None:
+    if hasattr(trial, "set_constraint"):
+        trial.set_constraint("c", value)
+    else:  # Optuna before 5.0 reads what a sampler's constraints_func has left
+        trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [value])
+
+
+def feasible_values(study: optuna.Study) -> list[float]:
+    values = []
+    for trial in study.trials:
+        x, y = trial.params["x"], trial.params["y"]
+        if np.sin(x) * np.sin(y) + 0.95 <= 0:
+            assert trial.value is not None
+            values.append(trial.value)
+    return values
+
+
+def run(name: str, n_trials: int, **settings: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=SAMPLERS[name](seed=3, **settings))
+    study.optimize(islands, n_trials=n_trials)
+    return study
+
+
+@every_sampler
+def test_no_warning_and_no_fallback(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+        run(name, affordable(14, 12))
+    assert caplog.messages == []
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
+@every_sampler
+def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
+    """Less than 2 % of the square is feasible, and no startup trial is."""
+    values = feasible_values(run(name, 40, **startup(name, 5)))
+    assert len(values) >= 3
+    assert min(values) < 1.0
+
+
+def startup(name: str, n: int) -> dict[str, int]:
+    return {} if "SOO" in name else {"n_startup_trials": n}
+
+
+def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    sampler: HDBOSampler = optuna_hdbo.AddGPUCBSampler.as_published(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+        study.optimize(islands, n_trials=13)
+    assert len([m for m in caplog.messages if "does not use the constraints" in m]) == 1
