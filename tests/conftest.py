@@ -6,7 +6,20 @@ import hypothesis
 import optuna
 import pytest
 from fakes import STORAGES
+from histories import INTERPRETED
+from histories import THOROUGH
 
+
+if INTERPRETED and not THOROUGH:
+    # About storages, processes and numbers of trials, in which loops that are a hundred times
+    # slower show nothing but patience.
+    collect_ignore = [
+        "distributed",
+        "test_environments.py",
+        "test_hostile.py",
+        "test_pruning.py",
+        "test_resume.py",
+    ]
 
 # The same examples every time: a failure that comes and goes helps nobody.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=100)

@@ -13,6 +13,7 @@ import optuna
 import pytest
 import workers
 from histories import INTERPRETED
+from histories import samplers_across_processes
 from optuna.trial import TrialState
 
 import optuna_hdbo
@@ -20,7 +21,7 @@ from optuna_hdbo._sampler import HDBOSampler
 from optuna_hdbo.methods.base import Observations
 
 
-SAMPLERS = [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
+SAMPLERS = samplers_across_processes()
 pytestmark = [
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
     pytest.mark.skipif(INTERPRETED, reason="is about processes, which compiled code shares"),

@@ -8,11 +8,12 @@ import optuna
 import pytest
 from fakes import mixed_objective
 from histories import affordable
+from histories import samplers_across_processes
 
 import optuna_hdbo
 
 
-@pytest.mark.parametrize("name", [n for n in optuna_hdbo.__all__ if n.endswith("Sampler")])
+@pytest.mark.parametrize("name", samplers_across_processes())
 def test_storages_agree(name: str, create_study: Callable[[], optuna.Study]) -> None:
     create = getattr(optuna_hdbo, name)
     studies = [optuna.create_study(), create_study()]

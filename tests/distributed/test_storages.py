@@ -8,11 +8,12 @@ import optuna
 import pytest
 import workers
 from histories import INTERPRETED
+from histories import samplers_across_processes
 
 import optuna_hdbo
 
 
-SAMPLERS = [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
+SAMPLERS = samplers_across_processes()
 N_WORKERS = 8
 
 

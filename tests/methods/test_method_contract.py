@@ -45,9 +45,6 @@ PUBLISHED: dict[str, Any] = {
 METHODS: dict[str, Callable[[], Method]] = {
     "gp-mi": GPMI,
     "gp-mi, additive": lambda: GPMI(max_group_size=2, n_decompositions=4),
-    "gp-mi, known": lambda: GPMI(
-        decomposition=[["x0", "x2"], ["x1"]], ungrouped="single", alternate=False
-    ),
     "gp-mi, centre": lambda: GPMI(decomposition=[["x0", "x2"]], ungrouped="centre"),
     "gp-mi, published": lambda: GPMI(
         alternate=False, kernel="se", ard=False, priors=False, noise=0.01
@@ -55,7 +52,6 @@ METHODS: dict[str, Callable[[], Method]] = {
     "ms-ucb": MSUCB,
     "ms-ucb, more": lambda: MSUCB(d=2, n0=3, alpha=1.0, ard=False),
     "ms-ucb, points": lambda: MSUCB(d=0, anchors=None),
-    "ms-ucb, all": lambda: MSUCB(d=100, alternate=False),
     "ms-ucb, published": lambda: MSUCB(
         d=5, axes="fixed", anchors=None, beta="theory", alternate=False, ard=False, priors=False
     ),
