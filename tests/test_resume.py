@@ -173,9 +173,12 @@ def test_samplers_take_turns(name: str) -> None:
 
 
 @pytest.mark.skipif(INTERPRETED, reason="needs more trials than plain Python can pay for")
-@pytest.mark.parametrize("name", list(SAMPLERS))
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "SOOSampler"])
 def test_imported_trials_are_learned_from(name: str) -> None:
-    """From random trials of another study, a few more lead further than as many random ones."""
+    """From random trials of another study, a few more lead further than as many random ones.
+
+    Not with SOO: it has no model, and what its tree has not asked for is no node.
+    """
     gains = []
     for seed in range(3):
         random = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
