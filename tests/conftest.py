@@ -11,14 +11,18 @@ from histories import THOROUGH
 
 
 if INTERPRETED and not THOROUGH:
-    # About storages, processes and numbers of trials, in which loops that are a hundred times
-    # slower show nothing but patience.
+    # What is about storages, processes, Optuna and whole studies: there, loops that are a hundred
+    # times slower show nothing but patience. The loops themselves have their tests below.
     collect_ignore = [
+        "benchmarks",
         "distributed",
         "test_environments.py",
         "test_hostile.py",
+        "test_optuna_contract.py",
         "test_pruning.py",
         "test_resume.py",
+        "test_samplers.py",
+        "test_security.py",
     ]
 
 # The same examples every time: a failure that comes and goes helps nobody.
