@@ -70,3 +70,31 @@ def by_label(
     labels = list(dict.fromkeys(r["rival"] for r in runs)) if labels is None else labels
     rows = {label: [r for r in runs if r["rival"] == label] for label in labels}
     return {label: row for label, row in rows.items() if row}
+
+
+def table(
+    results: Sequence[Result], problems: Sequence[str], cell: Callable[[list[Result]], str]
+) -> str:
+    """Return a Markdown table, a row per problem and a cell per sampler.
+
+    A cell says what ``cell`` makes of a sampler's results on the seeds that all samplers have.
+    """
+    labels = list(dict.fromkeys(r["rival"] for r in results))
+    lines = [
+        "| problem | trials | seeds | " + " | ".join(f"`{label}`" for label in labels) + " |",
+        "|---|---:|---:|" + "---:|" * len(labels),
+    ]
+    for problem in problems:
+        rows = by_label(results, problem, labels)
+        if not rows:
+            continue
+        common = set.intersection(*({r["seed"] for r in row} for row in rows.values()))
+        if not common:
+            continue
+        cells = []
+        for label in labels:
+            kept = [r for r in rows.get(label, []) if r["seed"] in common]
+            cells.append(cell(kept) if kept else "—")
+        n_trials = min(r["n_trials"] for row in rows.values() for r in row)
+        lines.append(f"| {problem} | {n_trials} | {len(common)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -74,25 +74,11 @@ def _average(result: Result) -> FloatArray:
     return np.array(result["average_regret"])
 
 
+def _mean(results: Sequence[Result]) -> str:
+    values = [r["mean_regret"] for r in results]
+    return f"{np.mean(values):.3g} ± {np.std(values) / np.sqrt(len(values)):.2g}"
+
+
 def table(results: Sequence[Result]) -> str:
     """Return the mean average regret of every sampler on every problem, as Markdown."""
-    labels = list(dict.fromkeys(r["rival"] for r in results))
-    lines = [
-        "| problem | trials | seeds | " + " | ".join(f"`{label}`" for label in labels) + " |",
-        "|---|---:|---:|" + "---:|" * len(labels),
-    ]
-    for problem in PROBLEMS:
-        rows = curves.by_label(results, problem, labels)
-        if not rows:
-            continue
-        common = set.intersection(*({r["seed"] for r in row} for row in rows.values()))
-        if not common:
-            continue
-        cells = []
-        for label in labels:
-            values = [r["mean_regret"] for r in rows.get(label, []) if r["seed"] in common]
-            error = np.std(values) / np.sqrt(len(values)) if values else 0.0
-            cells.append(f"{np.mean(values):.3g} ± {error:.2g}" if values else "—")
-        n_trials = min(r["n_trials"] for row in rows.values() for r in row)
-        lines.append(f"| {problem} | {n_trials} | {len(common)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return curves.table(results, list(PROBLEMS), _mean)

@@ -76,25 +76,11 @@ def _log_regret(result: Result) -> FloatArray:
     return np.log10(np.maximum(np.array(result["regret"], np.float64), 1e-8))
 
 
+def _quartiles(results: Sequence[Result]) -> str:
+    low, middle, high = np.quantile([r["regret"][-1] for r in results], [0.25, 0.5, 0.75])
+    return f"{middle:.3g} ({low:.3g}, {high:.3g})"
+
+
 def table(results: Sequence[Result], problems: Sequence[str]) -> str:
     """Return the regrets of every sampler on every problem, over the seeds that all have."""
-    labels = list(dict.fromkeys(r["rival"] for r in results))
-    lines = [
-        "| problem | trials | seeds | " + " | ".join(f"`{label}`" for label in labels) + " |",
-        "|---|---:|---:|" + "---:|" * len(labels),
-    ]
-    for problem in problems:
-        rows = curves.by_label(results, problem, labels)
-        if not rows:
-            continue
-        common = set.intersection(*({r["seed"] for r in row} for row in rows.values()))
-        if not common:
-            continue
-        cells = []
-        for label in labels:
-            last = [r["regret"][-1] for r in rows.get(label, []) if r["seed"] in common]
-            low, middle, high = np.quantile(last, [0.25, 0.5, 0.75]) if last else [0.0] * 3
-            cells.append(f"{middle:.3g} ({low:.3g}, {high:.3g})" if last else "—")
-        n_trials = min(r["n_trials"] for row in rows.values() for r in row)
-        lines.append(f"| {problem} | {n_trials} | {len(common)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return curves.table(results, problems, _quartiles)
