@@ -108,7 +108,10 @@ class Feasibility:
 
     def optimistic(self, posterior: Posterior, root_beta: float) -> Utility:
         """Return the upper bound, penalised where a constraint's lower bound forbids a point."""
-        bound = Acquisition.ucb(posterior, root_beta)
+        return self.admitted(Acquisition.ucb(posterior, root_beta), root_beta)
+
+    def admitted(self, bound: Acquisition, root_beta: float) -> Utility:
+        """Return any bound, penalised where a constraint's lower bound forbids a point."""
         if not self.constraints:
             return bound
         penalties = [Acquisition.excess(c, root_beta, most) for c, most in self.constraints]
