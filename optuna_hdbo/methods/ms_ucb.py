@@ -146,7 +146,8 @@ class MSUCB:
                 pool = domain.sample(rng, N_RANDOM)
                 far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]
                 starts = np.concatenate([starts, far])
-            n_steps = max(4, min(self._effort.n_steps, MOST_CLIMBED // (len(starts) * len(domain))))
+            affordable = max(4, MOST_CLIMBED // (len(starts) * len(domain)))
+            n_steps = min(self._effort.n_steps, affordable)
             spaces = with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)
         x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
