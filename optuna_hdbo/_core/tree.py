@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,13 @@ class Tree:
 
     def __init__(self, domain: Domain, rule: Rule) -> None:
         self.rule = rule
-        self.columns = make_columns(domain)
+        self.columns = values, borders, starts = make_columns(domain)
+        # What compiled loops make of a cell costs less here than calling them.
+        self._grids = [
+            (i, values[start:end], borders[start : end - 1])
+            for i, (start, end) in enumerate(itertools.pairwise(starts.tolist()))
+            if end > start
+        ]
         n, n_columns = 64, len(domain)
         self.nodes = Nodes(
             low=np.empty((n, n_columns)),
@@ -100,7 +107,7 @@ class Tree:
     def copy(self) -> Tree:
         """Return a tree that may go another way."""
         other = object.__new__(Tree)
-        other.rule, other.columns = self.rule, self.columns
+        other.rule, other.columns, other._grids = self.rule, self.columns, self._grids
         other.nodes = self._resized(len(self.nodes.score))
         return other
 
@@ -176,12 +183,16 @@ class Tree:
 
     def point(self, node: int) -> FloatArray:
         """Return a node's point, shape (D,)."""
-        x = np.empty(self.nodes.low.shape[1])
-        jit.centre(self.columns, self.nodes.low[node], self.nodes.high[node], x)
+        x: FloatArray = 0.5 * (self.nodes.low[node] + self.nodes.high[node])
+        for i, values, borders in self._grids:
+            x[i] = values[borders.searchsorted(x[i])]
         return x
 
     def path(self, node: int) -> str:
         """Return a node's way from the root, a digit per child: "" is the root."""
-        digits = np.empty(len(self.nodes.heaps), dtype=np.uint8)
-        depth = jit.write_path(self.nodes, node, digits)
-        return (digits[:depth] + ord(ALPHABET[0])).tobytes().decode()
+        number = self.nodes.links.item
+        digits = []
+        while node > 0:
+            digits.append(ALPHABET[number(node, jit.DIGIT)])
+            node = number(node, jit.PARENT)
+        return "".join(reversed(digits))

@@ -3,6 +3,11 @@
 A node is a row of the arrays of :class:`Nodes`; its cell is a box of the unit cube, its point the
 cell's centre, moved to an admissible value where a column is discrete. The leaves of each depth
 form a pairing heap, ordered by their score g, the older node first among equals.
+
+All of this is compiled before the first node is asked for, and so it is written in what compiles
+quickly: loops instead of assignments to slices (whose error message alone takes a second),
+comparisons instead of ``min`` and ``max``, and ``NONE`` where a literal would make a function
+be compiled once more.
 """
 
 from __future__ import annotations
@@ -33,6 +38,8 @@ N_STATE = 10
 
 LOWEST = -1.7976931348623157e308
 """The score of what is worse than any value, and yet opened when nothing else is left."""
+
+NONE, ZERO = np.int64(-1), np.int64(0)
 
 _NARROW = 1e-12
 _ROOT = -2  # EXPANDING, until the root is resolved
@@ -132,7 +139,7 @@ def longest(columns, low, high):
             inner = index_at(columns, i, high[i] - _NARROW)
             if index_at(columns, i, low[i] + _NARROW) == inner:
                 continue  # one value
-        if side > max(width * (1.0 + 1e-9), 4.0 * _NARROW):
+        if side > width * (1.0 + 1e-9) and side > 4.0 * _NARROW:
             best, width = i, side
     return best
 
@@ -163,7 +170,8 @@ def push(nodes, leaf):
     nodes.links[leaf, HEAP_CHILD] = nodes.links[leaf, HEAP_SIBLING] = -1
     depth = nodes.links[leaf, DEPTH]
     nodes.heaps[depth] = meld(nodes, nodes.heaps[depth], leaf)
-    nodes.state[DEEPEST] = max(nodes.state[DEEPEST], depth)
+    if depth > nodes.state[DEEPEST]:
+        nodes.state[DEEPEST] = depth
 
 
 @compiled_in_order
@@ -171,7 +179,7 @@ def pop(nodes, depth):
     """Remove the best leaf of a depth and return it."""
     top = nodes.heaps[depth]
     a = nodes.links[top, HEAP_CHILD]
-    paired = -1  # a stack of pairs, linked by HEAP_SIBLING
+    paired = NONE  # a stack of pairs, linked by HEAP_SIBLING
     while a >= 0:
         b = nodes.links[a, HEAP_SIBLING]
         following = nodes.links[b, HEAP_SIBLING] if b >= 0 else -1
@@ -182,7 +190,7 @@ def pop(nodes, depth):
         nodes.links[pair, HEAP_SIBLING] = paired
         paired = pair
         a = following
-    root = -1
+    root = NONE
     while paired >= 0:
         following = nodes.links[paired, HEAP_SIBLING]
         nodes.links[paired, HEAP_SIBLING] = -1
@@ -197,26 +205,25 @@ def create(nodes, columns, parent, digit, k):
     """Append a node: a share of its parent's cell along that cell's split, or the whole cube."""
     node = nodes.state[COUNT]
     nodes.state[COUNT] += 1
-    links = nodes.links[node]
-    links[PARENT], links[DIGIT], links[DEPTH], links[FIRST] = parent, digit, 0, -1
-    links[STATUS], links[HEAP_CHILD], links[HEAP_SIBLING] = UNRESOLVED, -1, -1
-    links[SCORED_AT] = -1
-    low, high = nodes.low[node], nodes.high[node]
+    links, low, high = nodes.links, nodes.low[node], nodes.high[node]
+    links[node, PARENT], links[node, DIGIT], links[node, DEPTH] = parent, digit, 0
+    links[node, FIRST], links[node, STATUS], links[node, SCORED_AT] = -1, UNRESOLVED, -1
+    links[node, HEAP_CHILD], links[node, HEAP_SIBLING] = -1, -1
     nodes.score[node] = LOWEST
     if parent < 0:
-        low[:] = 0.0
-        high[:] = 1.0
+        for i in range(len(low)):
+            low[i], high[i] = 0.0, 1.0
     else:
-        links[DEPTH] = nodes.links[parent, DEPTH] + 1
-        low[:] = nodes.low[parent]
-        high[:] = nodes.high[parent]
-        i = nodes.links[parent, SPLIT]
-        start, end = nodes.low[parent, i], nodes.high[parent, i]
+        links[node, DEPTH] = links[parent, DEPTH] + 1
+        for i in range(len(low)):
+            low[i], high[i] = nodes.low[parent, i], nodes.high[parent, i]
+        i = links[parent, SPLIT]
+        start, end = low[i], high[i]
         if digit > 0:
             low[i] = start + digit * (end - start) / k
         if digit < k - 1:
             high[i] = start + (digit + 1) * (end - start) / k
-    links[SPLIT] = longest(columns, low, high)
+    links[node, SPLIT] = longest(columns, low, high)
 
 
 @compiled
@@ -238,7 +245,8 @@ def predict(model, x, f, r2, k):
         for b in range(a + 1):
             v += row[b] * k[b]
         explained += v * v
-    return mean, max(prior - explained, 1e-14 * prior)
+    variance = prior - explained
+    return mean, variance if variance > 1e-14 * prior else 1e-14 * prior
 
 
 @compiled_in_order
@@ -248,7 +256,7 @@ def bound_width(rule, state):
     if rule.width > 0.0 and not turn:
         return rule.width
     square = 2.0 * math.log(math.pi**2 * float(state[TESTS]) ** 2 / (6.0 * rule.eta))
-    return math.sqrt(max(square, 0.0))
+    return math.sqrt(square) if square > 0.0 else 0.0
 
 
 @compiled_in_order
@@ -259,7 +267,11 @@ def bound(rule, nodes, model, node, x, f, r2, k):
     width = bound_width(rule, nodes.state)
     penalty = width if rule.penalty < 0.0 else rule.penalty
     low = model.shift + model.scale * (mean - penalty * s)
-    nodes.score[node] = min(max(low, LOWEST), -LOWEST)
+    if low < LOWEST:
+        low = LOWEST
+    elif low > -LOWEST:
+        low = -LOWEST
+    nodes.score[node] = low
     nodes.links[node, SCORED_AT] = model.n
     return model.shift + model.scale * (mean + width * s)
 
@@ -313,7 +325,7 @@ def close(rule, nodes):
     parent = state[EXPANDING]
     if parent == _ROOT:
         if nodes.links[0, SPLIT] >= 0:
-            push(nodes, 0)
+            push(nodes, ZERO)
     else:
         first = nodes.links[parent, FIRST]
         for node in range(first, first + rule.branching):
@@ -335,10 +347,11 @@ def select(rule, columns, nodes, model, x, f, r2, k):
     if shallowest > state[DEEPEST]:
         return -1
     # The bound may fall below every leaf (7 expansions in two, h_max = 2): then it gives way.
-    deepest = min(
-        float(state[DEEPEST]),
-        max(float(shallowest), float(state[EXPANSIONS]) ** rule.exponent),
-    )
+    deepest = float(state[EXPANSIONS]) ** rule.exponent
+    if deepest < shallowest:
+        deepest = float(shallowest)
+    if deepest > state[DEEPEST]:
+        deepest = float(state[DEEPEST])
     while True:
         if state[LEVEL] > deepest:
             state[LEVEL] = 0
@@ -362,16 +375,16 @@ def rescore(rule, columns, nodes, model):
     state = nodes.state
     x, f = np.empty(nodes.low.shape[1]), np.empty(len(model.columns))
     r2, k = np.empty(model.n), np.empty(model.n)
-    nodes.heaps[:] = -1
+    for depth in range(len(nodes.heaps)):
+        nodes.heaps[depth] = -1
     for node in range(state[COUNT]):
-        links = nodes.links[node]
-        opening = links[PARENT] == state[EXPANDING] or state[EXPANDING] == _ROOT
-        if links[FIRST] >= 0 or opening:
+        opening = nodes.links[node, PARENT] == state[EXPANDING] or state[EXPANDING] == _ROOT
+        if nodes.links[node, FIRST] >= 0 or opening:
             continue
-        if links[STATUS] == REJECTED:
+        if nodes.links[node, STATUS] == REJECTED:
             centre(columns, nodes.low[node], nodes.high[node], x)
             bound(rule, nodes, model, node, x, f, r2, k)
-        if links[SPLIT] >= 0:
+        if nodes.links[node, SPLIT] >= 0:
             push(nodes, node)
 
 
@@ -389,10 +402,10 @@ def advance(rule, columns, nodes, model):
     state = nodes.state
     n_columns = nodes.low.shape[1]
     x, y, f = np.empty(n_columns), np.empty(n_columns), np.empty(len(model.columns))
-    r2, k = np.empty(max(model.n, 0)), np.empty(max(model.n, 0))
+    r2, k = np.empty(len(model.alpha)), np.empty(len(model.alpha))
     if state[COUNT] == 0:
         state[EXPANDING], state[CHILD] = _ROOT, 0
-        create(nodes, columns, -1, 0, rule.branching)
+        create(nodes, columns, NONE, ZERO, rule.branching)
     while True:
         if state[EXPANDING] != -1:
             if resolve(rule, columns, nodes, model, x, y, f, r2, k):
@@ -408,13 +421,3 @@ def advance(rule, columns, nodes, model):
         state[EXPANDING], state[CHILD] = leaf, 0
         for digit in range(rule.branching):
             create(nodes, columns, leaf, digit, rule.branching)
-
-
-@compiled_in_order
-def write_path(nodes, node, out):
-    """Write a node's way from the root, a digit per child, to ``out``; return its length."""
-    depth = nodes.links[node, DEPTH]
-    for i in range(depth - 1, -1, -1):
-        out[i] = nodes.links[node, DIGIT]
-        node = nodes.links[node, PARENT]
-    return depth
