@@ -19,6 +19,8 @@ from optuna_hdbo._core.domain import IntArray
 MOST_MODELLED = 400
 """Observations that a model is fitted to and conditioned on; see :func:`modelled_rows`."""
 
+_LARGEST = float(np.finfo(np.float64).max) / 4
+
 RENEWAL = 50
 """After so many more observations, those that are modelled are chosen anew."""
 
@@ -72,8 +74,7 @@ class Observations:
     Attributes
     ----------
     y : FloatArray, shape (n,)
-        Values made finite, with mean 0 and standard deviation 1; in long studies, in focus: see
-        :func:`focused`.
+        Values made finite, with mean 0 and standard deviation 1.
     shift, scale : float
         ``sign * (y * scale + shift)`` is in the objective's units.
     """
@@ -91,13 +92,7 @@ class Observations:
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
         # Not before somebody asks: a method that compares values alone never does.
-        return standardise(focused(self.values, self.feasible))
-
-    @property
-    def feasible(self) -> BoolArray:
-        """Rows that violate no constraint that was told, shape (n,)."""
-        told = np.nan_to_num(self.constraints, nan=0.0)
-        return np.asarray((told <= 0.0).all(axis=1), np.bool_)
+        return standardise(self.values)
 
     @property
     def y(self) -> FloatArray:
@@ -149,38 +144,25 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     shift, scale : float
         ``values == y * scale + shift``; a deviation of 0 counts as 1.
     """
-    finite = values[np.isfinite(values)]
+    finite = values
+    if not np.isfinite(values).all():
+        finite = values[np.isfinite(values)]
     if len(finite) == 0:
         return np.zeros_like(values), 0.0, 1.0
     # Halving the range keeps differences of values near the largest float finite.
-    limit = np.finfo(np.float64).max / 4
-    low, high = max(finite.min(), -limit), min(finite.max(), limit)
-    clipped = np.clip(np.nan_to_num(values, nan=low, posinf=high, neginf=low), low, high)
+    low, high = max(finite.min(), -_LARGEST), min(finite.max(), _LARGEST)
+    if finite is not values or low == -_LARGEST or high == _LARGEST:
+        values = np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
     middle = low / 2 + high / 2
     unit = max(high / 2 - low / 2, 0.0)
     if unit <= 1e-14 * abs(middle) or unit == 0.0:
         return np.zeros_like(values), float(middle), 1.0
-    scaled = (clipped - middle) / unit
-    mean, std = float(scaled.mean()), float(scaled.std())
+    scaled = (values - middle) / unit
+    mean = np.add.reduce(scaled) / len(scaled)
+    scaled -= mean
+    std = np.sqrt(np.add.reduce(scaled * scaled) / len(scaled))
     # Numbers of Python's own: what people are told of a value may overflow without a warning.
-    return (scaled - mean) / std, float(middle + mean * unit), float(std * unit)
-
-
-def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:
-    """Return values that do not count as worse than the best of them, half of what is modelled.
-
-    In long studies the best values differ by less than a thousandth of the deviation of all, which
-    is that of the startup: a model has nothing left to tell them apart by, and its queries stop
-    improving. Poor values are known to be poor; how poor has no say in where to go on. What is
-    left of the range shrinks as the study goes on. While it is short nothing changes, nor while
-    too few are ``feasible (n,)``: better ones that are not must not hide the differences of those.
-    """
-    half = MOST_MODELLED // 2
-    good = values[feasible]
-    if len(values) < MOST_MODELLED + RENEWAL or len(good) < half:
-        return values
-    worst = np.partition(good, -half)[-half]
-    return np.maximum(values, worst) if worst < good.max() else values
+    return scaled / std, float(middle + mean * unit), float(std * unit)
 
 
 def modelled_rows(y: FloatArray) -> IntArray | None:

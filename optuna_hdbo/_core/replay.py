@@ -11,9 +11,7 @@ What a process remembers between two suggestions are trees that such a replay ha
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Hashable
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -31,8 +29,13 @@ from optuna_hdbo._core.guide import identity
 from optuna_hdbo._core.guide import in_use
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.paths import KEY
+from optuna_hdbo._core.paths import PathLog
+from optuna_hdbo._core.paths import signature
+from optuna_hdbo._core.rows import RowIndex
+from optuna_hdbo._core.rows import are_near
+from optuna_hdbo._core.rows import find_row
 from optuna_hdbo._core.surrogate import Fitted
-from optuna_hdbo._core.tree import ALPHABET
 from optuna_hdbo._core.tree import NO_MODEL
 from optuna_hdbo._core.tree import Tree
 from optuna_hdbo._jit.tree import Model
@@ -41,109 +44,8 @@ from optuna_hdbo._jit.tree import Rule
 
 Until = Literal["certain", "assumed", "live"]
 
-KEY = "node"
-"""Where a record has its path."""
-
-SAME = 1e-11
-"""Points are equal up to this; a value's way to a parameter and back may cost some ulps."""
-
 NEAR = 1e-6
 """A trial is where its record says if it is within this; ranges of few floats are rough."""
-
-
-def signature(domain: Domain, branching: int) -> int:
-    """Return what tells trees of different columns or branchings apart."""
-    sizes = [0 if grid is None else len(grid) for grid in domain.grids]
-    text = repr((branching, domain.names, sizes, domain.categorical.tolist()))
-    return zlib.crc32(text.encode())
-
-
-def _path(record: Record, tree: int) -> str | None:
-    node = record.data.get(KEY)
-    if not isinstance(node, dict) or node.get("tree") != tree:
-        return None
-    path = node.get("path")
-    return path if isinstance(path, str) and set(path) <= set(ALPHABET) else None
-
-
-class _Log:
-    """The paths and fits in a history's records.
-
-    Records of finished trials at the beginning are read once; those from the first running trial
-    on are read each time.
-    """
-
-    def __init__(self, domain: Domain, tree: int, guide: Guide | None) -> None:
-        self._domain, self.tree, self._guide = domain, tree, guide
-        self._n = 0
-        self._last: Record | None = None
-        self._owners: dict[str, Record] = {}
-        self._recent: dict[str, Record] = {}
-        self._numbers = np.empty(64, dtype=np.int64)
-        self._n_numbers = 0
-        self._fits: dict[Hashable, Fitted] = {}
-        self.ticks: IntArray = self._numbers[:0]
-        self.fits: dict[Hashable, Fitted] = {}
-        self.running: set[int] = set()
-        self.repeated: set[str] = set()
-
-    def goes_on_in(self, records: Sequence[Record]) -> bool:
-        """Tell whether these records begin with those that have been read."""
-        return self._n == 0 or (self._n <= len(records) and records[self._n - 1] is self._last)
-
-    def read(self, records: Sequence[Record]) -> bool:
-        """Take in the records; tell whether nothing that was said before is taken back."""
-        consistent = True
-        self._recent, recent, self.fits = {}, [], dict(self._fits)
-        self.running = set()
-        for record in records[self._n :]:
-            if record.state == "running":
-                self.running.add(record.number)
-            path = _path(record, self.tree)
-            fitted = None if self._guide is None else self._guide.read(record, self._domain)
-            if fitted is not None:
-                self.fits.setdefault(identity(fitted), fitted)
-            if not self.running:
-                self._n, self._last = self._n + 1, record
-                if fitted is not None:
-                    self._fits.setdefault(identity(fitted), fitted)
-                if path is not None:
-                    self._keep_number(record.number)
-                    consistent &= self._own(self._owners, path, record)
-            elif path is not None:
-                recent.append(record.number)
-                self._own(self._recent, path, record)
-        self.ticks = self._numbers[: self._n_numbers]
-        if recent:
-            self.ticks = np.concatenate([self.ticks, recent])
-        return consistent
-
-    def _keep_number(self, number: int) -> None:
-        if self._n_numbers == len(self._numbers):
-            self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
-        self._numbers[self._n_numbers] = number
-        self._n_numbers += 1
-
-    def _own(self, owners: dict[str, Record], path: str, record: Record) -> bool:
-        """Let a record answer for a path, unless another one does better."""
-        other = owners.get(path)
-        if other is not None:
-            self.repeated.add(path)
-        if other is None:
-            owners[path] = record
-        elif _rank(record) > _rank(other):
-            owners[path] = record
-            return False
-        return True
-
-    def owner(self, path: str) -> Record | None:
-        """Return the record that answers for a path."""
-        found = [o for o in (self._owners.get(path), self._recent.get(path)) if o is not None]
-        return max(found, key=_rank) if found else None
-
-
-def _rank(record: Record) -> int:
-    return {"failed": 0, "running": 1}.get(record.state, 2)
 
 
 @dataclass(eq=False)
@@ -189,7 +91,7 @@ class _State:
         return replace(self, tree=self.tree.copy())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Grown:
     """A tree that wants the value of a node.
 
@@ -227,10 +129,12 @@ class Replay:
 
     rule: Rule
     guide: Guide | None
+    index: RowIndex = field(default_factory=RowIndex, init=False)
     _domain: Domain | None = field(default=None, init=False)
-    _log: _Log | None = field(default=None, init=False)
+    _log: PathLog | None = field(default=None, init=False)
     _seen: Observations | None = field(default=None, init=False)
     _ticks: IntArray = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _promised: int | None = field(default=None, init=False)
     _fits: dict[Hashable, Fitted] = field(default_factory=dict, init=False)
     _state: _State | None = field(default=None, init=False)
     _assumed: _State | None = field(default=None, init=False)
@@ -239,6 +143,7 @@ class Replay:
     def grow(self, domain: Domain, seen: Observations) -> Grown:
         """Return the tree of a history, up to the first node that nobody has evaluated."""
         log = self._read(domain, seen)
+        self.index.follow(seen.X)
         run = _Run(self, domain, seen, log)
         limits = self._agreement(seen, log)
         state = settled = self._certain(seen, log, limits)
@@ -257,11 +162,11 @@ class Replay:
         run.walk(live, "live")
         fits = log.fits if run.fitted is None else {**log.fits, identity(run.fitted): run.fitted}
         self._state, self._assumed = state, settled if log.running else None
-        self._seen, self._ticks, self._fits = seen, log.ticks, log.fits
+        self._seen, self._ticks, self._fits, self._promised = seen, log.ticks, log.fits, None
         if quiet:
             # This holds as soon as the trial of this step has its record.
-            self._ticks, self._fits = np.append(log.ticks, seen.step), fits
-            state.n_ticks, state.n_rows = len(self._ticks), len(seen.values)
+            self._promised, self._fits = seen.step, fits
+            state.n_ticks, state.n_rows = len(log.ticks) + 1, len(seen.values)
         record = self._record(domain, live, run.fitted)
         return Grown(live.tree, live.node, live.x, len(live.path), record, idle=quiet)
 
@@ -274,11 +179,11 @@ class Replay:
             record[FIT] = fitted.to_json(domain.names)
         return record
 
-    def _read(self, domain: Domain, seen: Observations) -> _Log:
+    def _read(self, domain: Domain, seen: Observations) -> PathLog:
         log = self._log
         same = self._domain is not None and _same_domain(self._domain, domain)
         if log is None or not same or not log.goes_on_in(seen.records):
-            log = self._log = _Log(domain, signature(domain, self.rule.branching), self.guide)
+            log = self._log = PathLog(domain, signature(domain, self.rule.branching), self.guide)
             self._domain = domain
             self._forget()
         if not log.read(seen.records):
@@ -289,7 +194,7 @@ class Replay:
         self._state = self._assumed = self._seen = None
         self._saved = []
 
-    def _certain(self, seen: Observations, log: _Log, limits: tuple[int, int, int]) -> _State:
+    def _certain(self, seen: Observations, log: PathLog, limits: tuple[int, int, int]) -> _State:
         """Return the furthest remembered state that this history leads to as well."""
         if self._state is not None and self._holds(self._state, seen, log, limits):
             return self._state
@@ -301,24 +206,34 @@ class Replay:
         assert self._domain is not None
         return _State(Tree(self._domain, self.rule))
 
-    def _agreement(self, seen: Observations, log: _Log) -> tuple[int, int, int]:
+    def _agreement(self, seen: Observations, log: PathLog) -> tuple[int, int, int]:
         """Return how many ticks and rows, and fits to how many rows, are as they were."""
         old = self._seen
         if old is None:
             return 0, 0, 0
         n = min(len(old.values), len(seen.values))
-        same = np.ones(n, dtype=np.bool_)
         if not _shares_rows(old, seen):
             same = (old.numbers[:n] == seen.numbers[:n]) & (old.values[:n] == seen.values[:n])
             if same.all():
                 same = (old.X[:n] == seen.X[:n]).all(axis=1)
-        m = min(len(self._ticks), len(log.ticks))
+            n = _n_true(same)
         changed = self._fits.keys() ^ log.fits.keys()
-        n_fitted = min((_n_of(key) for key in changed), default=2**62)
-        return _n_true(self._ticks[:m] == log.ticks[:m]), _n_true(same), n_fitted
+        n_fitted = min(map(_n_of, changed)) if changed else 2**62
+        return self._n_same_ticks(log.ticks), n, n_fitted
+
+    def _n_same_ticks(self, ticks: IntArray) -> int:
+        old = self._ticks
+        n = min(len(old), len(ticks))
+        if not (old.base is not None and old.base is ticks.base):  # else only appended to
+            n = _n_true(old[:n] == ticks[:n])
+        if n == len(old) < len(ticks) and self._promised is not None:
+            n += int(ticks[n] == self._promised)
+        return n
 
     @staticmethod
-    def _holds(state: _State, seen: Observations, log: _Log, limits: tuple[int, int, int]) -> bool:
+    def _holds(
+        state: _State, seen: Observations, log: PathLog, limits: tuple[int, int, int]
+    ) -> bool:
         n_ticks, n_rows, n_fitted = limits
         if state.n_ticks > n_ticks or state.n_rows > n_rows or state.n_rows >= n_fitted:
             return False
@@ -326,7 +241,7 @@ class Replay:
             return False
         if state.n_ticks == 0:
             return True
-        rows = int(np.searchsorted(seen.numbers, log.ticks[state.n_ticks - 1]))
+        rows = int(seen.numbers.searchsorted(log.ticks[state.n_ticks - 1]))
         return rows == state.n_rows
 
     def _save(self, state: _State) -> None:
@@ -342,7 +257,7 @@ class _Run:
     replay: Replay
     domain: Domain
     seen: Observations
-    log: _Log
+    log: PathLog
     fitted: Fitted | None = None
 
     def walk(self, state: _State, until: Until) -> None:
@@ -373,7 +288,7 @@ class _Run:
         """Return how many observations are known in an epoch: those of smaller number."""
         if epoch >= len(self.log.ticks):
             return len(self.seen.values)
-        return int(np.searchsorted(self.seen.numbers, self.log.ticks[epoch]))
+        return int(self.seen.numbers.searchsorted(self.log.ticks[epoch]))
 
     def _answer(self, state: _State, rows: int, *, certain: bool) -> bool:
         """Give the waiting node its value, or let an epoch pass; False to stop here."""
@@ -386,13 +301,14 @@ class _Run:
             return True
         x, path = state.x, state.path
         owner = self.log.owner(path)
-        at = n_epochs if owner is None else int(np.searchsorted(self.log.ticks, owner.number))
+        at = n_epochs if owner is None else int(self.log.ticks.searchsorted(owner.number))
         value = None if owner is None else self._value(owner, path, x)
         if value is None or value == "elsewhere":
-            value, at = _find(self.seen.X[:rows], self.seen.values[:rows], x), n_epochs
-            if value is None and state.closed and _find_row(np.array(state.closed), x) >= 0:
+            row, at = self.replay.index.find(x, rows), n_epochs
+            value = None if row < 0 else float(self.seen.values[row])
+            if value is None and state.closed and find_row(np.array(state.closed), x) >= 0:
                 value = "closed"  # another cell of that configuration has been given up
-            if value is None and last and _find_row(self.seen.pending, x) >= 0:
+            if value is None and last and find_row(self.seen.pending, x) >= 0:
                 value = "running"
             if value is None and last:
                 return False
@@ -421,10 +337,10 @@ class _Run:
         """Return what a trial says of its node."""
         if owner.state == "running":
             return "running"
-        i = int(np.searchsorted(self.seen.numbers, owner.number))
+        i = int(self.seen.numbers.searchsorted(owner.number))
         if i < len(self.seen.numbers) and self.seen.numbers[i] == owner.number:
             # Parameters that were fixed by hand lead elsewhere.
-            if np.abs(self.seen.X[i] - x).max() <= NEAR:
+            if are_near(self.seen.X[i].tolist(), x.tolist(), NEAR):
                 return float(self.seen.values[i])
             return "closed" if path in self.log.repeated else "elsewhere"
         return "closed"
@@ -432,7 +348,7 @@ class _Run:
     def _left_over(self, tree: Tree, rows: int) -> int | None:
         """Return the most promising node that was turned down and that nobody has evaluated."""
         for node in tree.rejected():
-            if _find_row(self.seen.X[:rows], tree.point(node)) < 0:
+            if self.replay.index.find(tree.point(node), rows) < 0:
                 return node
         return None
 
@@ -464,23 +380,10 @@ def _same_domain(a: Domain, b: Domain) -> bool:
 
 def _shares_rows(a: Observations, b: Observations) -> bool:
     """Tell whether both look at the same memory, in which rows are only ever appended."""
-    pairs = ((a.X, b.X), (a.values, b.values), (a.numbers, b.numbers))
-    return all(p.base is not None and p.base is q.base for p, q in pairs)
-
-
-def _find_row(X: FloatArray, x: FloatArray) -> int:
-    """Return the first row of X (n, D) that is x (D,), or -1."""
-    if len(X) == 0:
-        return -1
-    near = np.flatnonzero(np.abs(X[:, 0] - x[0]) <= SAME)
-    if len(near):
-        near = near[(np.abs(X[near] - x) <= SAME).all(axis=1)]
-    return int(near[0]) if len(near) else -1
-
-
-def _find(X: FloatArray, values: FloatArray, x: FloatArray) -> Any:
-    row = _find_row(X, x)
-    return None if row < 0 else float(values[row])
+    for p, q in ((a.X, b.X), (a.values, b.values), (a.numbers, b.numbers)):
+        if p.base is None or p.base is not q.base:
+            return False
+    return True
 
 
 def _n_true(same: Any) -> int:

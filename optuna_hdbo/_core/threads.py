@@ -12,8 +12,6 @@ import ctypes
 import functools
 import threading
 from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -57,19 +55,20 @@ def _switches() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
     return tuple(switches)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+class one_blas_thread:  # noqa: N801, it is used like a function
     """Limit OpenBLAS to one thread, for the whole process, until the last user has left."""
-    global _users, _before
-    with _lock:
-        if _users == 0:
-            _before = [get() for get, _ in _switches()]
-            for _, put in _switches():
-                put(1)
-        _users += 1
-    try:
-        yield
-    finally:
+
+    def __enter__(self) -> None:
+        global _users, _before
+        with _lock:
+            if _users == 0:
+                _before = [get() for get, _ in _switches()]
+                for _, put in _switches():
+                    put(1)
+            _users += 1
+
+    def __exit__(self, *error: object) -> None:
+        global _users
         with _lock:
             _users -= 1
             if _users == 0:

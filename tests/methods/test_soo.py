@@ -19,7 +19,7 @@ from histories import bowl
 from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.replay import signature
+from optuna_hdbo._core.paths import signature
 from optuna_hdbo.benchmarks import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
 from optuna_hdbo.methods.base import Method
