@@ -29,6 +29,8 @@ MAX_LENGTH = 2**22
 """What is longer is none of ours, and not parsed."""
 
 _SUGGESTION = "hdbo:suggestion:"
+_FIRST = f"{_SUGGESTION}0"
+_SECOND = f"{_SUGGESTION}1"
 _REPORT = "hdbo:"
 
 
@@ -37,6 +39,7 @@ def _refuse_constant(name: str) -> None:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
 @dataclass(frozen=True)
@@ -65,18 +68,21 @@ class StoredSuggestion:
             "params": dict(self.params),
             "record": None if self.record is None else dict(self.record),
         }
-        return json.dumps(fields, allow_nan=False, separators=(",", ":"))
+        return _ENCODER.encode(fields)
 
 
 def write_suggestion(
     study: Study, trial: FrozenTrial, text: str, *, replaces: bool = False
 ) -> None:
     """Store the text of a suggestion with its trial, perhaps in the place of an earlier one."""
-    chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
     storage, trial_id = study._storage, trial._trial_id
-    if len(chunks) > 1 and (replaces or f"{_SUGGESTION}0" in trial.system_attrs):
+    if len(text) <= CHUNK_LENGTH:  # as nearly all are
+        storage.set_trial_system_attr(trial_id, _FIRST, text)
+        return
+    chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
+    if replaces or _FIRST in trial.system_attrs:
         # Nobody may read parts of both.
-        storage.set_trial_system_attr(trial_id, f"{_SUGGESTION}0", None)
+        storage.set_trial_system_attr(trial_id, _FIRST, None)
     # Backwards: whoever sees chunk 0 sees them all.
     for i, chunk in reversed(list(enumerate(chunks))):
         storage.set_trial_system_attr(trial_id, f"{_SUGGESTION}{i}", chunk)
@@ -85,6 +91,8 @@ def write_suggestion(
 def stored_chunks(trial: FrozenTrial) -> list[Any]:
     """Return the attributes that hold a trial's suggestion, in order."""
     attributes = trial.system_attrs
+    if _SECOND not in attributes:
+        return [attributes[_FIRST]] if _FIRST in attributes else []
     chunks: list[Any] = []
     while (key := f"{_SUGGESTION}{len(chunks)}") in attributes:
         chunks.append(attributes[key])
@@ -102,7 +110,7 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
     chunks = stored_chunks(trial)
     if not chunks or chunks[0] is None:
         return None
-    if not all(isinstance(chunk, str) for chunk in chunks):
+    if not all([isinstance(chunk, str) for chunk in chunks]):
         raise ValueError("a chunk is not a string")
     if sum(map(len, chunks)) > MAX_LENGTH:
         raise ValueError(f"longer than {MAX_LENGTH} characters")
@@ -116,8 +124,8 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
     params, method, record = fields.get("params"), fields.get("method"), fields.get("record")
     if not (
         isinstance(params, dict)
-        and isinstance(method, str | None)
-        and isinstance(record, dict | None)
+        and (method is None or isinstance(method, str))
+        and (record is None or isinstance(record, dict))
     ):
         raise ValueError("fields of the wrong type")
     return StoredSuggestion(params, method, record)

@@ -6,11 +6,15 @@ import logging
 import math
 from bisect import bisect_left
 from bisect import insort
+from collections.abc import Iterator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import NamedTuple
 from typing import TypeVar
+from typing import overload
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -39,6 +43,7 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 _logger = logging.getLogger(__name__)
 
+_NOTHING: Mapping[int, float] = {}
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "complete",
     TrialState.PRUNED: "pruned",
@@ -47,14 +52,36 @@ _STATES: dict[TrialState, State] = {
 }
 
 
-@dataclass(frozen=True)
-class _Finished:
+class _Finished(NamedTuple):
     """What is kept of a trial that counts as an observation, beside its row."""
 
     number: int
     value: float  # maximised; of a pruned trial, the last one it reported
     pruned_at: int | None
     constraints: Mapping[str, float]
+
+
+class _Beginning(Sequence[Record]):
+    """The records that a list holds now, whatever is appended to it: no copy per trial."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self._records, self._n = records, len(records)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        found = range(self._n)[index]
+        return (
+            self._records[found] if isinstance(found, int) else [self._records[i] for i in found]
+        )
+
+    def __iter__(self) -> Iterator[Record]:
+        return islice(self._records, self._n)
 
 
 class _Changes:
@@ -128,6 +155,7 @@ class History:
     def _forget(self) -> None:
         self.known: dict[str, BaseDistribution] = {}
         """Every parameter that a finished trial had, with its latest distribution."""
+        self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
         self._finished: list[_Finished] = []
@@ -143,16 +171,29 @@ class History:
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
         self._running: set[bytes] = set()
 
-    def read(self, study: Study, trial: FrozenTrial, space: SearchSpace) -> Observations:
-        """Return everything known when ``trial`` asks for a point of ``space``."""
+    def read(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        space: SearchSpace,
+        trials: list[FrozenTrial] | None = None,
+    ) -> Observations:
+        """Return everything known when ``trial`` asks for a point of ``space``.
+
+        ``trials`` are those of the study, where they have been listed since the last call.
+        """
         key = study_key(study)
         if key != self._study or space is not self._space:
             self._forget()
             self._study, self._space = key, space
             self._allocate(16, len(space.domain))
+        trials = read_trials(study) if trials is None else trials
+        if self._is_unchanged(trials, trial.number):
+            assert self._last is not None
+            return self._last
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         running = []
-        for other in self._unsettled(read_trials(study)):
+        for other in self._unsettled(trials):
             if other.state == TrialState.WAITING:
                 self._open.add(other.number)
             elif other.state == TrialState.RUNNING:
@@ -162,7 +203,13 @@ class History:
             else:
                 self._open.discard(other.number)
                 self._settle(other, space, sign)
-        return self._observations(space, running, trial.number, sign)
+        self._last = self._observations(space, running, trial.number, sign)
+        return self._last
+
+    def _is_unchanged(self, trials: list[FrozenTrial], asking: int) -> bool:
+        """Tell whether the asking trial is the only one that may have changed."""
+        same = self._last is not None and self._last.step == asking
+        return same and len(trials) == self._n_listed and self._open == {asking}
 
     def _unsettled(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Return the trials that are new, or that were not finished when last read."""
@@ -183,6 +230,8 @@ class History:
         self._suggestions.pop(trial.number, None)
         suggestion = self._read_suggestion(trial)
         if suggestion is not None:
+            if self._records and self._records[-1].number > trial.number:
+                self._records = list(self._records)  # others look at that list's beginning
             self._keep_record(self._records, trial, suggestion)
         failed = trial.state == TrialState.FAIL
         # A trial may fail, or its worker be killed, before it has asked for every parameter.
@@ -199,9 +248,8 @@ class History:
         if row is None or value is None or math.isnan(value):
             return
         if pruned_at is None:
-            reported = {
-                step: sign * reported for step, reported in trial.intermediate_values.items()
-            }
+            steps = trial.intermediate_values
+            reported = {step: sign * steps[step] for step in steps} if steps else _NOTHING
             self._changes.add_completed(reported, sign * value)
         self._insert(_Finished(trial.number, sign * value, pruned_at, constraints_of(trial)), row)
 
@@ -212,7 +260,9 @@ class History:
 
     def _insert(self, finished: _Finished, row: FloatArray) -> None:
         n = len(self._finished)
-        at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
+        at = n
+        if n and self._finished[-1].number > finished.number:
+            at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
         self._finished.insert(at, finished)
         self._constraint_names.update(finished.constraints)
         # Rows are only ever appended in place: arrays handed out earlier look at the same memory.
@@ -246,13 +296,17 @@ class History:
     ) -> None:
         if suggestion.method == self._method_name and suggestion.record is not None:
             record = Record(trial.number, _STATES[trial.state], suggestion.record)
-            insort(records, record, key=lambda r: r.number)
+            if not records or records[-1].number < record.number:
+                records.append(record)
+            else:
+                insort(records, record, key=lambda r: r.number)
 
     def _observations(
         self, space: SearchSpace, running: list[FrozenTrial], step: int, sign: float
     ) -> Observations:
         pending = []
-        records = list(self._records)
+        # Only with running trials a list of its own.
+        records = list(self._records) if running else _Beginning(self._records)
         for trial in running:
             chunks = stored_chunks(trial)
             known, suggestion = self._suggestions.get(trial.number, ([], None))
@@ -263,6 +317,7 @@ class History:
             if row is not None:
                 pending.append(row)
             if suggestion is not None:
+                assert isinstance(records, list)
                 self._keep_record(records, trial, suggestion)
         self._running = {row.tobytes() for row in pending}
         n = len(self._finished)

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
@@ -29,6 +28,7 @@ from optuna_hdbo._core.nudge import nudged
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.threads import one_blas_thread
 from optuna_hdbo._history import History
+from optuna_hdbo._space import CommonParameters
 from optuna_hdbo._space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -117,7 +117,8 @@ class HDBOSampler(BaseSampler):
         """Start with an empty cache; everything in it can be read from the study again."""
         self._lock = threading.Lock()
         self._study: object = None
-        self._intersection = IntersectionSearchSpace(include_pruned=self._use_pruned)
+        self._common = CommonParameters(self._use_pruned)
+        self._listed: tuple[object, int, list[FrozenTrial]] | None = None
         self._space = SearchSpace({})
         self._history = History(self._method.name, self._use_pruned)
         self._validated: dict[str, BaseDistribution] = {}
@@ -125,7 +126,7 @@ class HDBOSampler(BaseSampler):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         # A lock cannot be copied, and the history may be large.
-        for name in ("_lock", "_study", "_intersection", "_space", "_history", "_validated"):
+        for name in ("_lock", "_study", "_common", "_listed", "_space", "_history", "_validated"):
             del state[name]
         return state
 
@@ -168,9 +169,11 @@ class HDBOSampler(BaseSampler):
             key = study_key(study)
             if key != self._study:
                 self._study = key
-                self._intersection = IntersectionSearchSpace(include_pruned=self._use_pruned)
-            common = self._intersection.calculate(study)
-        return {name: d for name, d in common.items() if not d.single()}
+                self._common = CommonParameters(self._use_pruned)
+            trials = read_trials(study)
+            # Optuna asks for a point right after this: no need to list them again.
+            self._listed = key, trial.number, trials
+            return self._common.among(trials)
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -183,7 +186,7 @@ class HDBOSampler(BaseSampler):
             if not self._space.describes(search_space):
                 self._space = SearchSpace(search_space)
             space = self._space
-            seen = self._history.read(study, trial, space)
+            seen = self._history.read(study, trial, space, self._take_list(study, trial))
             self._validate(self._history.known)
             self._warn_of_constraints(seen)
             if len(seen.values) >= max(self._n_startup_trials, 1):
@@ -194,6 +197,17 @@ class HDBOSampler(BaseSampler):
             params, stored = self._draw(space, trial.number)
             write_suggestion(study, trial, stored.to_text())
             return params
+
+    def _take_list(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial] | None:
+        """Return the trials as they were listed a moment ago for this one, if they were.
+
+        Every reader of the history takes the list away, so that none gets an older one than it
+        has seen.
+        """
+        listed, self._listed = self._listed, None
+        if listed is None or listed[:2] != (study_key(study), trial.number):
+            return None
+        return listed[2]
 
     def _ask(
         self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations
@@ -206,12 +220,13 @@ class HDBOSampler(BaseSampler):
         one, and given up; then the method knows of the other.
         """
         for i in range(MAX_ROUNDS):
-            params, stored, report = self._suggest(space, seen)
-            if self._is_taken(space, params):  # asking again would bring the same
+            params, stored, text, report = self._suggest(space, seen)
+            row = space.encode(params)
+            if self._is_taken(row):  # asking again would bring the same
                 break
-            write_suggestion(study, trial, stored.to_text(), replaces=i > 0)
+            write_suggestion(study, trial, text, replaces=i > 0)
             seen = self._history.read(study, trial, space)
-            if not self._is_taken(space, params):
+            if not self._is_taken(row):
                 write_report(study, trial, report)
                 return params
         params = self._nudge(space, params, trial.number)
@@ -220,9 +235,8 @@ class HDBOSampler(BaseSampler):
         write_report(study, trial, report)
         return params
 
-    def _is_taken(self, space: SearchSpace, params: Mapping[str, Any]) -> bool:
-        """Tell whether a trial that was finished or running at the last look has this point."""
-        row = space.encode(params)
+    def _is_taken(self, row: FloatArray | None) -> bool:
+        """Tell whether a trial that was finished or running at the last look has this row (D,)."""
         return row is not None and self._history.is_taken(row)
 
     def _nudge(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
@@ -232,7 +246,7 @@ class HDBOSampler(BaseSampler):
             return params
         rng = self._streams.generator("nudge", number)
         near = nudged(
-            space.domain, row, lambda other: self._is_taken(space, space.decode(other)), rng
+            space.domain, row, lambda other: self._is_taken(space.encode(space.decode(other))), rng
         )
         return params if near is row else space.decode(near)
 
@@ -248,20 +262,21 @@ class HDBOSampler(BaseSampler):
 
     def _suggest(
         self, space: SearchSpace, seen: Observations
-    ) -> tuple[dict[str, Any], StoredSuggestion, Mapping[str, float]]:
+    ) -> tuple[dict[str, Any], StoredSuggestion, str, Mapping[str, float]]:
         try:
             with one_blas_thread():
                 suggestion = self._method.suggest(space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
-            stored.to_text()  # what is no JSON is refused here
+            text = stored.to_text()  # what is no JSON is refused here
         except NUMERICAL_FAILURES as error:
             _logger.warning(
                 f"Trial {seen.step} is drawn at random because {self} could not compute a "
                 f"suggestion: {type(error).__name__}: {error}"
             )
-            return *self._draw(space, seen.step), {}
-        return params, stored, suggestion.report
+            params, stored = self._draw(space, seen.step)
+            return params, stored, stored.to_text(), {}
+        return params, stored, text, suggestion.report
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
         params = space.draw(self._streams.generator("startup", number))
@@ -325,6 +340,6 @@ def _is_integer(value: object, at_least: float = -math.inf) -> bool:
 
 def _checked(suggestion: Suggestion, n_columns: int) -> FloatArray:
     x = np.asarray(suggestion.x, dtype=np.float64)
-    if x.shape != (n_columns,) or not np.all(np.isfinite(x)):
+    if x.shape != (n_columns,) or not all(map(math.isfinite, x.tolist())):
         raise ValueError(f"x must be {n_columns} finite numbers, but got {x}.")
     return x

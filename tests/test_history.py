@@ -100,7 +100,7 @@ def assert_same(one: Observations, other: Observations) -> None:
         assert a.shape == b.shape, name
         assert a.dtype == b.dtype, name
         assert np.array_equal(a, b, equal_nan=name == "constraints"), name
-    assert one.records == other.records
+    assert list(one.records) == list(other.records)
     assert (one.step, one.shift, one.scale) == (other.step, other.shift, other.scale)
 
 
@@ -471,3 +471,48 @@ def test_settled_trials_are_not_looked_at_again(study: optuna.Study) -> None:
     assert seen.values[0] == 5.0
     assert seen.values[-1] == 6.0
     assert history._unsettled(study.get_trials(deepcopy=False)) == []
+
+
+def test_what_was_handed_out_does_not_change_afterwards(study: optuna.Study) -> None:
+    """Records are handed out without a copy, and later ones may come before and behind them."""
+    space, history = SearchSpace(SPACE), History("fake", use_pruned=True)
+    trials = [study.ask() for _ in range(4)]
+    handed_out: list[tuple[Observations, list[int]]] = []
+    for i in (1, 0, 3, 2):
+        for trial in (trials[i],):
+            frozen = study._storage.get_trial(trial._trial_id)
+            stored = StoredSuggestion(space.to_json(params(0.1 * i)), "fake", {"i": i})
+            write_suggestion(study, frozen, stored.to_text())
+            for name, distribution in SPACE.items():
+                study._storage.set_trial_param(
+                    trial._trial_id,
+                    name,
+                    distribution.to_internal_repr(params(0.1 * i)[name]),
+                    distribution,
+                )
+            study.tell(trial, float(i))
+        seen = read(study, space=space, history=history)
+        handed_out.append((seen, [record.number for record in seen.records]))
+        assert seen.records[-1].number == max(r.number for r in seen.records)
+        assert list(seen.records[1:]) == list(seen.records)[1:]
+        assert [r.number for r in reversed(seen.records)] == handed_out[-1][1][::-1]
+    for seen, numbers in handed_out:
+        assert [record.number for record in seen.records] == numbers
+        assert len(seen.records) == len(numbers)
+    assert handed_out[-1][1] == [0, 1, 2, 3]
+
+
+def test_a_second_look_is_quick_only_where_nothing_can_have_changed(study: optuna.Study) -> None:
+    space, history = SearchSpace(SPACE), History("fake", use_pruned=True)
+    study.add_trial(finished(0.1, 1.0))
+    asking = study._storage.get_trial(study.ask()._trial_id)
+    first = read(study, space=space, history=history, trial=asking)
+    assert read(study, space=space, history=history, trial=asking) is first
+    other = study.ask()
+    assert read(study, space=space, history=history, trial=asking) is not first
+    other.suggest_float("x", 0, 1)
+    other.suggest_int("k", 1, 9)
+    other.suggest_categorical("c", ["a", "b", "d"])
+    assert len(read(study, space=space, history=history, trial=asking).pending) == 1
+    study.tell(other, 2.0)
+    assert len(read(study, space=space, history=history, trial=asking).values) == 2

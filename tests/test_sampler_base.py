@@ -640,3 +640,31 @@ def test_every_public_name_exists() -> None:
     import optuna_hdbo
 
     assert all(hasattr(optuna_hdbo, name) for name in optuna_hdbo.__all__)
+
+
+def test_trials_that_were_listed_long_ago_are_listed_anew() -> None:
+    """Between two threads' questions for parameters and for a point, others may come and go."""
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(two_floats, n_trials=2)
+    waiting = study._storage.get_trial(study.ask()._trial_id)
+    space = sampler.infer_relative_search_space(study, waiting)
+    study.optimize(two_floats, n_trials=3)
+    sampler.sample_relative(study, waiting, space)
+    assert sampler.method.seen[-1].numbers.tolist() == [0, 1, 3, 4, 5]
+    study.optimize(two_floats, n_trials=1)
+    assert sampler.method.seen[-1].numbers.tolist() == [0, 1, 3, 4, 5]
+    assert len(sampler.method.seen[-1].pending) == 1
+
+
+def test_trials_that_were_listed_are_those_of_the_same_study() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
+    studies = [optuna.create_study(sampler=sampler) for _ in range(2)]
+    for study, n in zip(studies, (2, 2), strict=True):
+        study.optimize(two_floats, n_trials=n)
+    frozen = [study._storage.get_trial(study.ask()._trial_id) for study in studies]
+    assert frozen[0]._trial_id == frozen[1]._trial_id
+    space = sampler.infer_relative_search_space(studies[0], frozen[0])
+    sampler.sample_relative(studies[1], frozen[1], space)
+    values = [sampler.method.seen[-1].in_units(y) for y in sampler.method.seen[-1].y]
+    assert values == pytest.approx([t.value for t in studies[1].trials[:2]])

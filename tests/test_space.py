@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import assume
 from hypothesis import given
@@ -16,8 +17,11 @@ from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
+from optuna.search_space import IntersectionSearchSpace
+from optuna.trial import TrialState
 
 from optuna_hdbo._space import MAX_GRID_SIZE
+from optuna_hdbo._space import CommonParameters
 from optuna_hdbo._space import SearchSpace
 
 
@@ -350,3 +354,63 @@ def test_describes_compares_order_and_ranges() -> None:
     assert space.describes({"x": FloatDistribution(0, 1), "y": y})
     assert not space.describes({"y": y, "x": x})
     assert not space.describes({"x": x, "y": x})
+
+
+STATES = [TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL, TrialState.RUNNING]
+distributions = st.sampled_from(
+    [
+        FloatDistribution(0, 1),
+        FloatDistribution(0, 2),
+        FloatDistribution(0.5, 0.5),
+        CategoricalDistribution([1, 2]),
+    ]
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(STATES), st.dictionaries(st.sampled_from("zyx"), distributions)),
+        max_size=8,
+    ),
+    st.booleans(),
+    st.data(),
+)
+def test_common_parameters_are_those_that_optuna_finds(
+    given_trials: list[tuple[TrialState, dict[str, BaseDistribution]]],
+    include_pruned: bool,
+    data: st.DataObject,
+) -> None:
+    """However many trials are new at a time, and in whatever order running ones end."""
+    study = optuna.create_study()
+    ours, theirs = CommonParameters(include_pruned), IntersectionSearchSpace(include_pruned)
+
+    def compare() -> None:
+        found = ours.among(study.get_trials(deepcopy=False))
+        expected = {n: d for n, d in theirs.calculate(study).items() if not d.single()}
+        assert list(found.items()) == list(expected.items())
+
+    for state, params in given_trials:
+        trial = optuna.create_trial(
+            state=state,
+            value=0.0 if state == TrialState.COMPLETE else None,
+            params={
+                name: d.to_external_repr(0.5 if isinstance(d, FloatDistribution) else 0)
+                for name, d in params.items()
+            },
+            distributions=params,
+        )
+        study.add_trial(trial)
+        if data.draw(st.booleans()):
+            compare()
+    running = [t.number for t in study.trials if t.state == TrialState.RUNNING]
+    for number in data.draw(st.permutations(running)):
+        study.tell(number, 1.0)
+        compare()
+
+
+def test_nobody_can_change_what_is_common() -> None:
+    common = CommonParameters(False)
+    study = optuna.create_study()
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    common.among(study.trials).clear()
+    assert list(common.among(study.trials)) == ["x"]
