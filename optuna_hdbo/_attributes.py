@@ -110,7 +110,7 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
     chunks = stored_chunks(trial)
     if not chunks or chunks[0] is None:
         return None
-    if not all([isinstance(chunk, str) for chunk in chunks]):
+    if not all(isinstance(chunk, str) for chunk in chunks):
         raise ValueError("a chunk is not a string")
     if sum(map(len, chunks)) > MAX_LENGTH:
         raise ValueError(f"longer than {MAX_LENGTH} characters")

@@ -42,10 +42,14 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study: what is asked for, what comes of it, and what else happens."""
+    """A study: what is asked for, what comes of it, and what else happens.
+
+    ``constraints`` has the values that each trial tells, by name.
+    """
 
     parameters: list[Parameter]
     outcomes: list[str]
+    constraints: list[dict[str, Any]]
     events: list[str]
     direction: str
     n_branches: int
@@ -170,6 +174,18 @@ EVENTS = ["none"] * 8 + [
     "new",
 ]
 
+CONSTRAINTS: list[Any] = [-1.0, 0.0, 0.3, 2.0, 5e-324, 1e308, -1e308, math.inf, -math.inf]
+WILD: list[Any] = [*CONSTRAINTS, math.nan, "?", None, [1.0], {}, True, "1e400"]
+
+
+@st.composite
+def constraints(draw: st.DrawFn, n_trials: int) -> list[dict[str, Any]]:
+    """Of every other study, some trials tell of one constraint or two, as they should or not."""
+    names = draw(st.sampled_from([[], [], ["a"], ["a", "b"]]))
+    values = st.sampled_from(draw(st.sampled_from([CONSTRAINTS, CONSTRAINTS, WILD])))
+    told = st.sampled_from([[], names, names, names[:1]])
+    return [{name: draw(values) for name in draw(told)} for _ in range(n_trials)]
+
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
@@ -178,6 +194,7 @@ def plans(draw: st.DrawFn) -> Plan:
     return Plan(
         parameters=draw(parameters(n_trials, n_branches)),
         outcomes=draw(st.lists(st.sampled_from(OUTCOMES), min_size=n_trials, max_size=n_trials)),
+        constraints=draw(constraints(n_trials)),
         events=draw(st.lists(st.sampled_from(EVENTS), min_size=n_trials, max_size=n_trials)),
         direction=draw(st.sampled_from(["minimize", "maximize"])),
         n_branches=n_branches,
@@ -227,6 +244,7 @@ def _run(plan: Plan, create: Callable[..., HDBOSampler]) -> optuna.Study:
             study.sampler = create(**plan.settings)
         trial = study.ask()
         value = _suggest_all(plan, trial, i, n)
+        _constrain(trial, plan.constraints[i])
         if outcome == "hang":
             continue
         if outcome.startswith("prune"):
@@ -288,6 +306,16 @@ def score(distribution: BaseDistribution, value: Any) -> float:
     width = distribution.high / 2 - distribution.low / 2
     share = 0.0 if width <= 0 else (value / 2 - distribution.low / 2) / width
     return (share - 0.3) ** 2
+
+
+def _constrain(trial: optuna.Trial, values: dict[str, Any]) -> None:
+    """Tell constraints past Optuna's own checks, as a stranger may who shares the storage."""
+    if hasattr(trial, "set_constraint"):
+        for name, value in values.items():
+            trial.storage.set_trial_system_attr(trial._trial_id, f"constraints:{name}", value)
+    elif values:
+        told = list(values.values())
+        trial.storage.set_trial_system_attr(trial._trial_id, "constraints", told)
 
 
 def _report(trial: optuna.Trial, value: float, outcome: str) -> None:

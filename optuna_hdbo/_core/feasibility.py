@@ -25,6 +25,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.plain import PlainQueries
 
@@ -108,7 +109,10 @@ class Feasibility:
 
     def optimistic(self, posterior: Posterior, root_beta: float) -> Utility:
         """Return the upper bound, penalised where a constraint's lower bound forbids a point."""
-        bound = Acquisition.ucb(posterior, root_beta)
+        return self.admitted(Acquisition.ucb(posterior, root_beta), root_beta)
+
+    def admitted(self, bound: Acquisition, root_beta: float) -> Utility:
+        """Return any bound, penalised where a constraint's lower bound forbids a point."""
         if not self.constraints:
             return bound
         penalties = [Acquisition.excess(c, root_beta, most) for c, most in self.constraints]
@@ -160,18 +164,26 @@ class ConstraintModels:
         if not seen.constraints.shape[1]:
             return Feasibility(seen.y, float(seen.y.max())), record
         constraints = []
+        merit = merits(seen)
         for j, column in enumerate(_finite(seen).T):
-            told = ~np.isnan(column)
-            if not told.any():
+            told = np.flatnonzero(~np.isnan(column))
+            if not len(told):
                 continue
+            if (rows := modelled_rows(merit[told])) is not None:
+                told = told[rows]  # what bounds the best points, not what is most violated
             z, shift, scale = standardise(column[told])
             # Whatever its units, a constraint that always holds stays a bound far away.
             largest = float(np.clip(-shift / scale, -1e3, 1e3))
-            part = replace(seen, X=seen.X[told], values=z, numbers=seen.numbers[told])
+            part = replace(
+                seen,
+                X=seen.X[told],
+                values=z,
+                numbers=seen.numbers[told],
+                constraints=np.empty((len(told), 0)),
+            )
             model = self._models.setdefault(j, self._model(j))
             posterior, _ = model.posterior(domain, part, PRIOR, record, GROWTH)
             constraints.append((posterior, largest))
-        merit = merits(seen)
         best = float(merit.max())
         return Feasibility(merit, best if best >= seen.y.min() else None, constraints), record
 

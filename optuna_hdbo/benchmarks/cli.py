@@ -7,6 +7,8 @@ Examples
         --seeds 1000-1004 --out tuning.jsonl
     report results.jsonl --plot regret.png
     overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
+    constraints --rivals random,gp,GPUCBSampler --seeds 0-9
+    endurance --rivals random,GPUCBSampler --problems levy-20 --trials 3000
 
 A sampler of this package takes settings after a colon: "published" for the settings of its paper,
 "keyword=value" for anything its constructor accepts, and decomposition=known for the true groups
@@ -23,12 +25,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import optuna
+
+from optuna_hdbo.benchmarks import constrained
+from optuna_hdbo.benchmarks import endurance
 from optuna_hdbo.benchmarks import overhead
 from optuna_hdbo.benchmarks import pages
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import report
 from optuna_hdbo.benchmarks import rivals
 from optuna_hdbo.benchmarks import runner
+from optuna_hdbo.benchmarks import use_one_thread
 
 
 def _problem_names(text: str) -> list[str]:
@@ -113,6 +120,38 @@ def _overhead(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_constraints(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    every = ",".join(constrained.PROBLEMS)
+    add("--problems", default=every, help="names (default: %(default)s)")
+    add("--rivals", required=True, help="samplers, separated by commas")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the samplers")
+    add("--trials", type=int, default=100, help="trials per run (default: %(default)s)")
+
+
+def _constraints(args: argparse.Namespace) -> int:
+    labels, seeds = rivals.split(args.rivals), _seeds(args.seeds)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    print(constrained.compare(args.problems.split(","), labels, seeds, args.trials))
+    return 0
+
+
+def _add_endurance(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--problems", required=True, help="names, or 'report' or 'tune' for all of either")
+    add("--rivals", required=True, help="samplers, separated by commas")
+    add("--seed", type=int, default=0, help="of problem and sampler (default: %(default)s)")
+    add("--trials", type=int, default=3000, help="trials per study (default: %(default)s)")
+
+
+def _endurance(args: argparse.Namespace) -> int:
+    names, labels = _problem_names(args.problems), rivals.split(args.rivals)
+    runner.plan(names, labels, [args.seed], args.trials)  # refuses what cannot be run
+    use_one_thread()
+    print(endurance.compare(names, labels, args.seed, args.trials))
+    return 0
+
+
 def _add_page(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", choices=_pages(), help="whose figures")
@@ -151,6 +190,12 @@ _COMMANDS = {
     "report": (_add_report, _report, "print Markdown tables of results, and draw them"),
     "page": (_add_page, _page, "set a paper's own figures beside ours"),
     "overhead": (_add_overhead, _overhead, "time samplers per trial in large studies"),
+    "constraints": (
+        _add_constraints,
+        _constraints,
+        "compare samplers under constraints",
+    ),
+    "endurance": (_add_endurance, _endurance, "time and memory of long studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
 }
 

@@ -166,6 +166,25 @@ def himmelblau() -> Function:
     )
 
 
+def doublesum(d: int) -> Function:
+    """Schwefel's double sum on [-65.536, 65.536]^d: an ellipsoid turned against the axes."""
+
+    def evaluate(x: FloatArray) -> float:
+        return float(np.sum(np.cumsum(x) ** 2))
+
+    return Function(evaluate, _cube(d, -65.536, 65.536), np.zeros(d), 0.0)
+
+
+def salomon(d: int) -> Function:
+    """Salomon on [-100, 100]^d: rings around one funnel."""
+
+    def evaluate(x: FloatArray) -> float:
+        r = np.sqrt(np.sum(x**2))
+        return float(1.0 - np.cos(2.0 * np.pi * r) + 0.1 * r)
+
+    return Function(evaluate, _cube(d, -100.0, 100.0), np.zeros(d), 0.0)
+
+
 def styblinski(d: int) -> Function:
     """Styblinski-Tang on [-5, 5]^d: additive, two valleys per coordinate."""
 
@@ -207,23 +226,31 @@ def hartmann3() -> Function:
     return _hartmann(A, P / 1e4, [0.11458887, 0.5556489, 0.85254699], -3.862779787332660)
 
 
+_HARTMANN6_A = np.array(
+    [
+        [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
+        [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
+        [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
+        [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
+    ]
+)
+_HARTMANN6_P = np.array(
+    [
+        [1312, 1696, 5569, 124, 8283, 5886],
+        [2329, 4135, 8307, 3736, 1004, 9991],
+        [2348, 1451, 3522, 2883, 3047, 6650],
+        [4047, 8828, 8732, 5743, 1091, 381],
+    ]
+)
+
+
 def hartmann6() -> Function:
     """Hartmann in 6 dimensions on the unit cube."""
-    A = np.array(
-        [
-            [10.0, 3.0, 17.0, 3.5, 1.7, 8.0],
-            [0.05, 10.0, 17.0, 0.1, 8.0, 14.0],
-            [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
-            [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
-        ]
-    )
-    P = np.array(
-        [
-            [1312, 1696, 5569, 124, 8283, 5886],
-            [2329, 4135, 8307, 3736, 1004, 9991],
-            [2348, 1451, 3522, 2883, 3047, 6650],
-            [4047, 8828, 8732, 5743, 1091, 381],
-        ]
-    )
     argmin = [0.20168951, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730053]
-    return _hartmann(A, P / 1e4, argmin, -3.322368011415514)
+    return _hartmann(_HARTMANN6_A, _HARTMANN6_P / 1e4, argmin, -3.322368011415514)
+
+
+def hartmann4() -> Function:
+    """Hartmann with the first four of its six dimensions, on the unit cube."""
+    argmin = [0.18739527, 0.19415153, 0.55791778, 0.26477962]
+    return _hartmann(_HARTMANN6_A[:, :4], _HARTMANN6_P[:, :4] / 1e4, argmin, -3.729840584485593)

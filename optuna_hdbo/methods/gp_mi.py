@@ -22,6 +22,9 @@ from optuna_hdbo._core.additive import Search
 from optuna_hdbo._core.additive import grouped_columns
 from optuna_hdbo._core.decomposition import SEARCHES
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import Feasibility
+from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
@@ -50,6 +53,9 @@ from optuna_hdbo.methods.base import Suggestion
 
 
 Exploration = Literal["mi", "ucb", "variance"]
+
+OPTIMISM = 0.5
+"""Standard deviations that a constraint's lower bound is below its mean, but for "ucb"."""
 
 
 class GPMI:
@@ -110,6 +116,7 @@ class GPMI:
         bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
         self._plain = PlainQueries(kernel, ard, beliefs, (), n_cyc, bounds)
         self._cache = FactorCache()
+        self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -125,22 +132,37 @@ class GPMI:
             posterior, record = self._learned(self._additive, domain, seen, streams)
         improves = self.alternate and seen.step % 2 == 0
         known = np.concatenate([seen.X, seen.pending])
-        best = good_points(seen.X, seen.y)
+        feasibility, fits = self._constraints.read(domain, seen)
+        best = good_points(seen.X, feasibility.merit)
         groups = None if self._additive is None else self._additive.known_groups(domain)
         free, centre = grouped_columns(domain, groups)
         effort = Effort().at(len(seen.y))
         best[:, ~free] = centre[~free]
         if improves:
-            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
-            x = Maximiser(domain, best, free, effort)(acquisition, rng, known)[0]
+            improvement = feasibility.improvement(posterior)
+            x = Maximiser(domain, best, free, effort)(improvement, rng, known)[0]
         elif len(posterior.kernel.groups) == 1:
-            acquisition = self._instance(posterior, seen, domain)
-            x = Maximiser(domain, best, free, effort)(acquisition, rng, known)[0]
+            bound = self._admitted(feasibility, posterior, seen, domain)
+            x = Maximiser(domain, best, free, effort)(bound, rng, known)[0]
         else:
-            x = self._per_group(domain, posterior, seen, best, rng)
+            x = self._per_group(domain, posterior, seen, best, rng, feasibility)
             x = unknown_near(domain, x, known, rng, free)
         report = {**prediction(seen, posterior, x), "gamma": gained(posterior)}
-        return Suggestion(x, record, report)
+        return Suggestion(x, record | fits, report)
+
+    def _admitted(
+        self,
+        feasibility: Feasibility,
+        posterior: Posterior,
+        seen: Observations,
+        domain: Domain,
+        group: int | None = None,
+    ) -> Utility:
+        """Return mu_t + phi_t where the constraints' lower bounds admit it; less elsewhere."""
+        width = OPTIMISM
+        if self.exploration == "ucb":
+            width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
+        return feasibility.admitted(self._instance(posterior, seen, domain, group), width)
 
     def _instance(
         self, posterior: Posterior, seen: Observations, domain: Domain, group: int | None = None
@@ -163,15 +185,21 @@ class GPMI:
         seen: Observations,
         best: FloatArray,
         rng: np.random.Generator,
+        feasibility: Feasibility,
     ) -> FloatArray:
-        """Maximise every group's own mu + phi: a sum of such functions has no joint maximiser."""
+        """Maximise every group's own mu + phi: a sum of such functions has no joint maximiser.
+
+        Constraints are functions of all columns: they see the groups that are done where they are
+        now, and the others at the best point.
+        """
         x: FloatArray = best[0].copy()
         nothing = np.empty((0, len(domain)))
         for j, group in enumerate(posterior.kernel.groups):
             free = np.zeros(len(domain), np.bool_)
             free[group] = True
-            acquisition = self._instance(posterior, seen, domain, j)
-            x[group] = Maximiser(domain, best, free)(acquisition, rng, nothing)[0][group]
+            starts = np.where(free, best, x)
+            bound = self._admitted(feasibility, posterior, seen, domain, j)
+            x[group] = Maximiser(domain, starts, free)(bound, rng, nothing)[0][group]
         return x
 
     def _learned(

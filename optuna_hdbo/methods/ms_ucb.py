@@ -46,8 +46,12 @@ MOST_LENGTHSCALES = 200
 """Beyond so many parameters one lengthscale serves all unless the user says otherwise."""
 
 
-N_CLIMBS = 3
-"""Climbs in all columns, from as many of the best trials, whose ends are anchors too."""
+N_CLIMBS, N_FAR = 3, 5
+"""Climbs in all columns whose ends are anchors too: from the best trials, and from the leaders of
+random points."""
+
+N_RANDOM = 256
+"""Random points that these are the leaders of."""
 
 MOST_CLIMBED = 150_000
 """Columns times steps of these climbs."""
@@ -129,7 +133,7 @@ class MSUCB:
         else:
             posterior, record = self._isotropic.posterior(domain, seen)
         spaces = self.subspaces(domain, seen, streams)
-        if self.alternate and seen.step % 2 == 0:
+        if self.alternate and seen.step % 4 != 3:
             acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
         else:
             d = spaces.columns.shape[1]
@@ -138,7 +142,12 @@ class MSUCB:
         known = np.concatenate([seen.X, seen.pending])
         if self.anchors == "incumbents":
             starts = good_points(seen.X, seen.y)[:N_CLIMBS]
-            n_steps = max(4, min(self._effort.n_steps, MOST_CLIMBED // (N_CLIMBS * len(domain))))
+            if ard:
+                pool = domain.sample(rng, N_RANDOM)
+                far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]
+                starts = np.concatenate([starts, far])
+            affordable = max(4, MOST_CLIMBED // (len(starts) * len(domain)))
+            n_steps = min(self._effort.n_steps, affordable)
             spaces = with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)
         x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}

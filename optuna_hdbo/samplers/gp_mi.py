@@ -78,6 +78,8 @@ class GPMISampler(HDBOSampler):
     >>> study = optuna.create_study(sampler=GPMISampler(seed=0))
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

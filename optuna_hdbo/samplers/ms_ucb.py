@@ -44,7 +44,7 @@ class MSUCBSampler(HDBOSampler):
         Width of the confidence bound, as for :class:`AddGPUCBSampler`, with the d of a subspace;
         ``"theory"`` is this paper's.
     alternate : bool
-        Whether half of the queries maximise the expected improvement instead.
+        Whether three of four queries maximise the expected improvement instead.
     kernel : {"matern52", "matern32", "se"}
     ard : bool or None
         A lengthscale per parameter, or one for all; ``None`` is the former up to 200 parameters.

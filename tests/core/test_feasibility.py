@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
@@ -16,6 +17,8 @@ from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.feasibility import Sum
+from optuna_hdbo._core.observations import MOST_MODELLED
+from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.plain import PlainQueries
@@ -95,6 +98,26 @@ def test_trials_that_tell_no_constraint_are_passed_over() -> None:
     ((posterior, _),) = feasibility.constraints
     assert len(posterior.y) == len(seen.y) - 2
     assert feasibility.merit[0] == seen.y[0]
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
+def test_long_studies_keep_what_is_near_the_border() -> None:
+    """The border is at 0.3, and nine of ten points far beyond, where violations are largest."""
+    n = 600
+    X = DOMAIN.sample(np.random.default_rng(3), n)
+    X[:, 0] = np.where(np.arange(n) % 10 == 0, 0.6 * X[:, 0], 0.9 + 0.1 * X[:, 0])
+    seen = replace(Observations.from_arrays(X, X.sum(axis=1)), constraints=X[:, :1] ** 3 - 0.027)
+    feasibility, record = ConstraintModels().read(DOMAIN, seen)
+    ((posterior, largest),) = feasibility.constraints
+    assert len(posterior.y) < MOST_MODELLED + RENEWAL
+    Z = np.column_stack([np.linspace(0.125, 0.475, 8), np.full(8, 0.5)])
+    mean, variance = posterior.predict(Z)
+    assert np.array_equal(mean <= largest, Z[:, 0] <= 0.3)
+    assert np.all(np.sqrt(variance) < 0.05)
+    later = replace(seen, records=(Record(0, "complete", record),))
+    again, nothing = ConstraintModels().read(DOMAIN, later)
+    assert nothing == {}
+    assert np.array_equal(again.constraints[0][0].predict(Z)[0], mean)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, 1e308, 0.0, np.nan])

@@ -1,6 +1,8 @@
-"""Which of many observations a model uses."""
+"""Which of many observations a model uses, and how it sees their values."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from histories import make_kernel
 
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
 
@@ -60,3 +64,62 @@ def test_a_long_lived_factor_and_a_fresh_one_agree() -> None:
         assert len(kept.X) < MOST_MODELLED + RENEWAL
         for one, other in zip(kept.predict(Z), fresh.predict(Z), strict=True):
             assert np.array_equal(one, other)
+
+
+def observed(values: np.ndarray) -> Observations:
+    return Observations.from_arrays(np.zeros((len(values), 1)), values)
+
+
+def test_values_of_short_studies_are_only_standardised() -> None:
+    values = 7.0 - 3.0 * Y[: MOST_MODELLED + RENEWAL - 1]
+    assert np.array_equal(observed(values).y, standardise(values)[0])
+
+
+VALUES: dict[str, np.ndarray] = {
+    "normal": Y[:700],
+    "a startup, then small steps": np.concatenate([-1e6 * np.abs(Y[:50]), 1e-3 * Y[50:700]]),
+    "one outlier": np.where(np.arange(700) == 3, -1e300, Y[:700]),
+    "huge": 1e308 * np.sign(Y[:700]),
+    "equal": np.full(700, 3.0),
+    "two values": np.where(Y[:700] > 2.0, 1.0, 0.0),
+    "many best": np.minimum(Y[:700], 0.0),
+    "infinite": np.where(Y[:700] > 0.0, Y[:700], -np.inf),
+    "nothing finite": np.where(Y[:700] > 0.0, np.inf, -np.inf),
+}
+
+
+@pytest.mark.parametrize("name", list(VALUES))
+def test_values_of_long_studies_keep_their_order(name: str) -> None:
+    values = VALUES[name]
+    y = observed(values).y
+    assert np.isfinite(y).all()
+    order = np.argsort(values, kind="stable")
+    assert np.all(np.diff(y[order]) >= 0.0)
+    if name != "equal" and "finite" not in name:
+        assert abs(y.mean()) < 1e-9
+        assert y.std() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["normal", "a startup, then small steps"])
+def test_the_best_values_of_long_studies_are_told_apart_and_have_units(name: str) -> None:
+    values = 1e4 + 50.0 * VALUES[name]
+    seen = observed(values)
+    best = values >= np.sort(values)[-MOST_MODELLED // 2]
+    assert best.sum() == MOST_MODELLED // 2
+    assert seen.y[best].std() > 0.1
+    np.testing.assert_allclose([seen.in_units(y) for y in seen.y[best]], values[best], rtol=1e-9)
+    assert len(set(seen.y[~best])) == 1
+
+
+def test_what_is_feasible_decides_which_values_are_told_apart() -> None:
+    """Three hundred better ones are forbidden."""
+    n = 700
+    values = np.where(np.arange(n) % 7 < 3, 10.0 + Y[:n], 1e-3 * Y[:n])
+    allowed = values < 5.0
+    told = np.where(allowed, np.where(np.arange(n) % 2, -1.0, np.nan), 1e300)
+    seen = replace(observed(values), constraints=told[:, None])
+    assert np.array_equal(seen.feasible, allowed)
+    best = np.argsort(np.where(allowed, -values, np.inf))[: MOST_MODELLED // 2]
+    assert np.all(np.diff(seen.y[best]) < 0.0)
+    none = replace(seen, constraints=np.ones((n, 1)))
+    assert np.array_equal(none.y, standardise(values)[0])

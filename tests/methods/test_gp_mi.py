@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import reference_mi
 from histories import DOMAINS
+from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
@@ -17,6 +19,7 @@ from histories import make_posterior
 
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.information import gained
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_mi import GPMI
@@ -152,6 +155,51 @@ def test_every_group_has_its_own_phi() -> None:
             return mean + math.sqrt(one.variance) * phi
 
         assert value(suggestion.x[j]) >= max(value(u) for u in np.linspace(0, 1, 41)) - 1e-3
+
+
+def admitted(ledger: Ledger, most: float) -> Observations:
+    """Only what has a small first column is feasible."""
+    seen = ledger.seen()
+    return replace(seen, constraints=seen.X[:, :1] - most)
+
+
+@pytest.mark.parametrize("exploration", ["mi", "ucb", "variance"])
+@pytest.mark.parametrize("groups", [None, [["x0"], ["x1"]]])
+@pytest.mark.parametrize("alternate", [True, False])
+def test_what_constraints_forbid_is_not_asked(
+    exploration: Any, groups: Any, alternate: bool
+) -> None:
+    """The best point has 0.7, and more than 0.4 is forbidden."""
+
+    def hill(x: np.ndarray) -> float:
+        return float(np.exp(-5.0 * ((x - 0.7) ** 2).sum()))
+
+    method = GPMI(exploration=exploration, beta=0.25, decomposition=groups, alternate=alternate)
+    ledger = Ledger.started(make_domain(None, None), 15, hill)
+    for _ in range(affordable(8, 2)):
+        suggestion = method.suggest(ledger.domain, admitted(ledger, 0.4), Streams(0))
+        assert "constraint0:inverse-square" in (suggestion.record or {}) or len(ledger.X) > 15
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+    asked = np.array(ledger.X[15:])
+    assert np.all(asked[:, 0] <= affordable(45, 60) / 100)
+    if not INTERPRETED:
+        # Optimistic bounds come to the border from outside, improvements from inside.
+        most = 0.4 if alternate else 0.41
+        allowed = [v for x, v in zip(ledger.X, ledger.values, strict=True) if x[0] <= most]
+        assert max(allowed) > 0.95 * hill(np.array([0.4, 0.7]))
+
+
+def test_without_constraints_nothing_is_taken_off() -> None:
+    ledger = Ledger.started(make_domain(None, None), 10, peak)
+    seen = ledger.seen()
+    loose = replace(seen, constraints=np.full((10, 1), -1e9))
+    for step in (10, 11):  # an improvement, and a bound
+        plain, free = (
+            GPMI().suggest(ledger.domain, replace(s, step=step), Streams(0)) for s in (seen, loose)
+        )
+        np.testing.assert_allclose(plain.x, free.x, atol=1e-3)
+        assert set(free.record or {}) - set(plain.record or {}) == {"constraint0:inverse-square"}
 
 
 @pytest.mark.parametrize("exploration", ["mi", "ucb", "variance"])
