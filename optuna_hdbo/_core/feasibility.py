@@ -88,6 +88,14 @@ class Sum:
         return climbed, values
 
 
+def terms(utility: Utility) -> Sequence[Acquisition]:
+    """Return the acquisitions that a utility adds up."""
+    if isinstance(utility, Sum):
+        return utility.terms
+    assert isinstance(utility, Acquisition)
+    return [utility]
+
+
 @dataclass(frozen=True, eq=False)
 class Feasibility:
     """What is known of the constraints when a point is asked for.

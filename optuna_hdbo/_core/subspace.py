@@ -13,6 +13,8 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.feasibility import Utility
+from optuna_hdbo._core.feasibility import terms
 from optuna_hdbo._core.maximise import single_moves
 from optuna_hdbo._core.maximise import unknown_near
 from optuna_hdbo._core.streams import Streams
@@ -21,6 +23,8 @@ from optuna_hdbo._jit import subspace as jit
 
 
 Axes = Literal["random", "fixed"]
+Restricted = list[tuple[Acquisition, FloatArray]]
+"""Terms of a sum, each with the squared distances that its kernel sees outside of subspaces."""
 
 MOST_SEARCHED = 1024
 """Subspaces that one query looks at; of more, a random part."""
@@ -148,7 +152,7 @@ def _members(
 def with_climbs(
     spaces: Subspaces,
     domain: Domain,
-    acquisition: Acquisition,
+    acquisition: Utility,
     starts: FloatArray,
     axes: Axes,
     n_steps: int,
@@ -208,25 +212,18 @@ class SubspaceMaximiser:
     effort: SubspaceEffort = field(default_factory=SubspaceEffort)
 
     def __call__(
-        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
+        self, acquisition: Utility, rng: np.random.Generator, known: FloatArray
     ) -> tuple[FloatArray, float]:
         """Return a point of a subspace that is not among ``known (n, D)``, and its value.
 
-        The kernel must have one group of all columns. Where every point found is known, another
-        one near the best is returned, of its subspace if there is one.
+        The kernel, of every term of a sum, must have one group of all columns. Where every point
+        found is known, another one near the best is returned, of its subspace if there is one.
         """
-        spaces, kernel, posterior = self.subspaces, acquisition.kernel, acquisition.posterior
+        spaces = self.subspaces
         candidates = self._candidates(rng)
-        outside = np.empty((len(spaces), len(posterior.X)))
-        jit.outside_distances(
-            posterior.features,
-            kernel.hamming,
-            kernel.features(spaces.anchors),
-            spaces.free,
-            outside,
-        )
+        restricted = self._restricted(acquisition)
         m = candidates.shape[1]
-        scores = self._scores(acquisition, outside, spaces.columns, candidates)
+        scores = self._scores(restricted, spaces.columns, candidates)
         order = np.argsort(-scores, axis=None, kind="stable")
         # The best of every subspace, the best subspaces first, and the best of all.
         heads = scores.argmax(axis=1) + m * np.arange(len(spaces))
@@ -237,9 +234,8 @@ class SubspaceMaximiser:
         found: list[tuple[float, int, FloatArray]] = []
         for flat in leaders:
             i, j = divmod(flat, m)
-            value, y = self._improved(
-                acquisition, i, candidates[i, j], float(scores[i, j]), outside[i : i + 1]
-            )
+            here = [(term, outside[i : i + 1]) for term, outside in restricted]
+            value, y = self._improved(acquisition, here, i, candidates[i, j], float(scores[i, j]))
             found.append((value, i, y))
         found.sort(key=lambda item: -item[0])
         taken = {row.tobytes() for row in known}
@@ -258,28 +254,45 @@ class SubspaceMaximiser:
             x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
         return x, float(acquisition(x[None])[0])
 
+    def _restricted(self, acquisition: Utility) -> Restricted:
+        """Return the terms, with squared distances outside of each subspace, shape (S, n)."""
+        spaces = self.subspaces
+        found = []
+        for term in terms(acquisition):
+            outside = np.empty((len(spaces), len(term.posterior.X)))
+            jit.outside_distances(
+                term.posterior.features,
+                term.kernel.hamming,
+                term.kernel.features(spaces.anchors),
+                spaces.free,
+                outside,
+            )
+            found.append((term, outside))
+        return found
+
     @staticmethod
-    def _scores(
-        acquisition: Acquisition, outside: FloatArray, columns: IntArray, Y: FloatArray
-    ) -> FloatArray:
+    def _scores(restricted: Restricted, columns: IntArray, Y: FloatArray) -> FloatArray:
         """Return the values of candidates Y (S, m, d) of subspaces, shape (S, m)."""
-        kernel, posterior = acquisition.kernel, acquisition.posterior
-        scores: FloatArray = np.empty((len(columns), Y.shape[1]))
-        jit.score(
-            kernel.code,
-            posterior.features,
-            kernel.hamming,
-            kernel.scales,
-            posterior.linv,
-            posterior.alpha,
-            outside,
-            columns,
-            Y * kernel.inverse[columns][:, None, :],
-            acquisition.code,
-            np.array(acquisition.p),
-            scores,
-        )
-        return scores
+        total: FloatArray = np.zeros((len(columns), Y.shape[1]))
+        scores: FloatArray = np.empty_like(total)
+        for term, outside in restricted:
+            kernel, posterior = term.kernel, term.posterior
+            jit.score(
+                kernel.code,
+                posterior.features,
+                kernel.hamming,
+                kernel.scales,
+                posterior.linv,
+                posterior.alpha,
+                outside,
+                columns,
+                Y * kernel.inverse[columns][:, None, :],
+                term.code,
+                np.array(term.p),
+                scores,
+            )
+            total += scores
+        return total
 
     def _point(self, i: int, y: FloatArray) -> FloatArray:
         x: FloatArray = self.subspaces.anchors[i].copy()
@@ -338,18 +351,18 @@ class SubspaceMaximiser:
         return Y
 
     def _improved(
-        self, acquisition: Acquisition, i: int, y: FloatArray, value: float, outside: FloatArray
+        self, acquisition: Utility, here: Restricted, i: int, y: FloatArray, value: float
     ) -> tuple[float, FloatArray]:
         """Climb, and change one discrete free column at a time, for as long as that helps."""
         columns = self.subspaces.columns[i]
         places = np.flatnonzero(self.domain.discrete[columns])
-        value, y = self._climb(acquisition, columns, y, value, outside[0])
+        value, y = self._climb(acquisition, here, i, y, value)
         for _ in range(6 if len(places) else 0):
             moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
-            gains = self._scores(acquisition, outside, columns[None], moves[None])[0]
+            gains = self._scores(here, columns[None], moves[None])[0]
             # Climbing may turn a step down into a step up: the three best are followed.
             tried = [
-                self._climb(acquisition, columns, moves[k], float(gains[k]), outside[0])
+                self._climb(acquisition, here, i, moves[k], float(gains[k]))
                 for k in np.argsort(-gains, kind="stable")[:3]
             ]
             best, z = max(tried, key=lambda item: item[0])
@@ -359,20 +372,23 @@ class SubspaceMaximiser:
         return value, y
 
     def _climb(
-        self,
-        acquisition: Acquisition,
-        columns: IntArray,
-        y: FloatArray,
-        value: float,
-        outside: FloatArray,
+        self, acquisition: Utility, here: Restricted, i: int, y: FloatArray, value: float
     ) -> tuple[float, FloatArray]:
         """Follow the gradient within a subspace, in the kernel of its free columns."""
+        columns = self.subspaces.columns[i]
         moves = ~self.domain.discrete[columns]
         if not moves.any():
             return value, y
-        kernel, posterior, d = acquisition.kernel, acquisition.posterior, len(columns)
+        if len(here) > 1:  # several kernels: in all columns then, of which only these move
+            free = np.zeros(len(self.domain), np.bool_)
+            free[columns[moves]] = True
+            start = self._point(i, y)[None]
+            climbed, values = acquisition.ascend(start, free, self.effort.n_steps)
+            return float(values[0]), climbed[0, columns]
+        term, outside = here[0]
+        kernel, posterior, d = term.kernel, term.posterior, len(columns)
         F, hamming = np.empty((d + 1, len(posterior.X))), np.empty(d + 1)
-        jit.gather(posterior.features, kernel.hamming, columns, outside, F, hamming)
+        jit.gather(posterior.features, kernel.hamming, columns, outside[0], F, hamming)
         start = np.append(y, 0.0)[None]
         values = jit_acquisition.ascend(
             kernel.code,
@@ -384,8 +400,8 @@ class SubspaceMaximiser:
             posterior.alpha,
             np.append(kernel.inverse[columns], 1.0),
             np.append(moves, False),
-            acquisition.code,
-            np.array(acquisition.p),
+            term.code,
+            np.array(term.p),
             start,
             self.effort.n_steps,
             1e-6,

@@ -12,7 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition import Acquisition
+from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import merits
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.isotropic import IsotropicModel
@@ -104,6 +105,7 @@ class MSUCB:
         if priors:
             beliefs = ("inverse-square", "dimension-scaled")
         self._plain = PlainQueries(kernel, True, beliefs, (), n_cyc)
+        self._constraints = ConstraintModels(kernel)
         self._isotropic = IsotropicModel(kernel, beliefs[-1], n_cyc)
         self._warned = False
 
@@ -119,7 +121,7 @@ class MSUCB:
     def subspaces(self, domain: Domain, seen: Observations, streams: Streams) -> Subspaces:
         """Return the subspaces that the suggestion for ``seen.step`` may come from."""
         d = min(DEFAULT_D if self.d is None else self.d, len(domain))
-        good = good_points(seen.X, seen.y) if self.anchors == "incumbents" else None
+        good = good_points(seen.X, merits(seen)) if self.anchors == "incumbents" else None
         return draw_subspaces(
             domain, streams, self.name, seen.step, d, self.n0, self.alpha, self.axes, good
         )
@@ -132,16 +134,17 @@ class MSUCB:
             posterior, record = self._plain.believed(domain, seen, rng)
         else:
             posterior, record = self._isotropic.posterior(domain, seen)
+        feasibility, fits = self._constraints.read(domain, seen)
         spaces = self.subspaces(domain, seen, streams)
         if self.alternate and seen.step % 4 != 3:
-            acquisition = Acquisition.log_ei(posterior, float(seen.y.max()))
+            acquisition = feasibility.improvement(posterior)
         else:
             d = spaces.columns.shape[1]
             width = root_beta_of_subspaces(self.beta, len(seen.y), d, len(domain))
-            acquisition = Acquisition.ucb(posterior, width)
+            acquisition = feasibility.optimistic(posterior, width)
         known = np.concatenate([seen.X, seen.pending])
         if self.anchors == "incumbents":
-            starts = good_points(seen.X, seen.y)[:N_CLIMBS]
+            starts = good_points(seen.X, feasibility.merit)[:N_CLIMBS]
             if ard:
                 pool = domain.sample(rng, N_RANDOM)
                 far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]
@@ -151,4 +154,4 @@ class MSUCB:
             spaces = with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)
         x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
-        return Suggestion(x, record, report)
+        return Suggestion(x, record | fits, report)

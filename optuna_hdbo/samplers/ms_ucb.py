@@ -69,6 +69,8 @@ class MSUCBSampler(HDBOSampler):
     >>> study = optuna.create_study(sampler=MSUCBSampler(seed=0))
     """
 
+    supports_constraints = True
+
     def __init__(
         self,
         *,

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from optuna_hdbo._core import subspace
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.feasibility import Sum
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.subspace import SubspaceEffort
 from optuna_hdbo._core.subspace import SubspaceMaximiser
@@ -179,3 +180,28 @@ def test_any_set_can_be_drawn(step: int, n0: int, alpha: float, d: int, seed: in
     assert 1 <= len(spaces) <= 40
     assert spaces.columns.shape == (len(spaces), d)
     assert spaces.free.sum() == len(spaces) * d
+
+
+@pytest.mark.parametrize("name", ["continuous", "mixed", "discrete"])
+@pytest.mark.parametrize("d", [0, 2])
+def test_sums_are_searched_as_single_terms_are(name: str, d: int) -> None:
+    """A sum of kernels with lengthscales of their own, and a sum of one and nothing."""
+    domain = DOMAINS[name]
+    posterior, X, _ = make_posterior(domain, make_kernel(domain), 12)
+    other, _, _ = make_posterior(domain, make_kernel(domain, seed=1), 9, seed=5)
+    bound = Acquisition.ucb(posterior, 1.0)
+    both = Sum([bound, Acquisition.excess(other, 0.5, -0.3)])
+    spaces = draw(domain, 4, d)
+    effort = SubspaceEffort(affordable(300, 20), 4, affordable(40, 3))
+    search = SubspaceMaximiser(domain, spaces, effort)
+    x, value = search(both, np.random.default_rng(0), X)
+    assert lies_on(spaces, x)
+    assert value == pytest.approx(both(x[None])[0], abs=1e-8)
+    Y = search._candidates(np.random.default_rng(0))
+    points = np.array([search._point(i, y) for i, row in enumerate(Y) for y in row])
+    scores = search._scores(search._restricted(both), spaces.columns, Y)
+    np.testing.assert_allclose(scores.ravel(), both(points), atol=1e-9)
+    assert value >= scores.max() - 1e-9
+    one = search(bound, np.random.default_rng(0), X)[1]
+    again = search(Sum([bound]), np.random.default_rng(0), X)[1]
+    assert one == again

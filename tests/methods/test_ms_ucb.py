@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from histories import DOMAINS
+from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
@@ -122,6 +124,40 @@ def test_the_optimum_of_a_smooth_function_is_found() -> None:
     ledger = Ledger.started(make_domain(*[None] * 3), 6, peak)
     ledger.run(MSUCB(d=2), affordable(40, 4))
     assert max(ledger.values) > affordable(970, 0) / 1000
+
+
+@pytest.mark.parametrize("settings", [{}, {"alternate": False}, {"d": 2, "ard": False}])
+def test_what_constraints_forbid_is_not_asked(settings: dict[str, Any]) -> None:
+    """The best point has 0.7 everywhere, and more than 0.4 is forbidden in the first column."""
+
+    def hill(x: np.ndarray) -> float:
+        return float(np.exp(-5.0 * ((x - 0.7) ** 2).sum()))
+
+    ledger = Ledger.started(make_domain(*[None] * 3), 20, hill)
+    method = MSUCB(**settings)
+    for _ in range(affordable(16, 2)):
+        seen = ledger.seen()
+        seen = replace(seen, constraints=seen.X[:, :1] - 0.4)
+        suggestion = method.suggest(ledger.domain, seen, Streams(0))
+        assert "constraint0:inverse-square" in (suggestion.record or {}) or len(ledger.X) > 20
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+    asked = np.array(ledger.X[20:])
+    assert np.mean(asked[:, 0] <= affordable(45, 70) / 100) > 0.9
+    if not INTERPRETED:
+        allowed = [v for x, v in zip(ledger.X, ledger.values, strict=True) if x[0] <= 0.41]
+        assert max(allowed) > 0.9 * hill(np.array([0.4, 0.7, 0.7]))
+
+
+def test_hundreds_of_columns_may_be_constrained() -> None:
+    ledger = Ledger.started(make_domain(*[None] * affordable(300, 201)), 8)
+    seen = ledger.seen()
+    seen = replace(seen, constraints=seen.X[:, :1] - 0.4)
+    suggestion = MSUCB().suggest(ledger.domain, seen, Streams(0))
+    assert set(suggestion.record or {}) == {
+        "isotropic:dimension-scaled",
+        "constraint0:inverse-square",
+    }
 
 
 def test_hundreds_of_columns_share_a_lengthscale() -> None:
