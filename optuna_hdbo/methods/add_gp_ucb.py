@@ -34,6 +34,7 @@ from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import prediction
@@ -139,7 +140,9 @@ class AddGPUCB:
         rng = streams.generator(self.name, seen.step)
         groups = self._model.known_groups(domain)
         fitted, source = latest(seen.records, KEY, domain, groups)
-        stalled = fitted is not None or has_stalled(seen.y, max(8, len(domain) // 2))
+        window = max(8, len(domain) // 2)
+        # Of all values: those in focus are alike where a long study began.
+        stalled = fitted is not None or has_stalled(standardise(seen.values)[0], window)
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from histories import DOMAINS
+from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import is_admissible
@@ -325,3 +326,16 @@ def test_has_stalled() -> None:
     flat = np.concatenate([np.linspace(-1, 1, 30), np.ones(30)])
     assert has_stalled(flat, 10)
     assert has_stalled(np.concatenate([flat, [5.0, 6.0, 7.0]]), 10)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
+def test_a_long_study_that_never_stalled_has_no_groups() -> None:
+    """Only the best values of long studies are told apart, which is not to pass for a stall."""
+    n = 470
+    ledger = Ledger.started(make_domain(None, None), n, lambda x: float(x.sum()))
+    ledger.values = list(np.arange(n) / 2.0)
+    suggestion = AddGPUCB().suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert "additive" not in (suggestion.record or {})
+    ledger.values = [*ledger.values[:60], *np.full(n - 60, 30.0)]
+    suggestion = AddGPUCB().suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert "additive" in (suggestion.record or {})
