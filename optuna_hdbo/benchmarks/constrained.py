@@ -60,7 +60,13 @@ def _problem(
 PROBLEMS: dict[str, Constrained] = {
     # Gardner et al. (2014), simulation 2: islands, 1.7 % of the square, and few points feasible.
     "islands-2": Constrained(
-        _problem("islands-2", (0.0, 6.0), _islands, np.array([4.7055, 1.2532]), 0.2532),
+        _problem(
+            "islands-2",
+            (0.0, 6.0),
+            _islands,
+            np.array([1.5 * np.pi, np.arcsin(0.95)]),
+            float(np.arcsin(0.95)) - 1.0,
+        ),
         _between_islands,
     ),
     # Eriksson & Poloczek (2021): Ackley on [-5, 10]^10, its optimum on the border of a half ball.
