@@ -91,8 +91,11 @@ class Kernel:
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Return the covariances of points Z (m, D) with points X (n, D), shape (m, n)."""
-        out = np.empty((len(Z), len(X)))
-        F, G = self.features(X), self.features(Z)
+        return self.cross_of(self.features(X), self.features(Z))
+
+    def cross_of(self, F: FloatArray, G: FloatArray) -> FloatArray:
+        """Return :meth:`cross` of points whose features are G (C, m) and F (C, n)."""
+        out = np.empty((G.shape[1], F.shape[1]))
         kernels.cross(self.code, F, G, self.hamming, self.starts, self.scales, out)
         return out
 
@@ -140,6 +143,7 @@ class Factor:
         inverse = lapack.dtrtri(U, lower=0)[0] if n else U
         self.linv = np.zeros((n + 32, n + 32))
         self.linv[:n, :n] = np.tril(inverse.T)
+        self.features = kernel.features(X)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -154,11 +158,16 @@ class Factor:
             grown[:n, :n] = self.linv[:n, :n]
             self.linv = grown
         self.X = np.concatenate([self.X, X])
-        kernels.append_rows(self.linv, self.kernel.cross(self.X, X), n, self.diagonal)
+        G = self.kernel.features(X)
+        self.features = np.concatenate([self.features, G], axis=1)
+        K = self.kernel.cross_of(self.features, G)
+        kernels.append_rows(self.linv, K, n, self.diagonal)
 
     def truncate(self, n: int) -> None:
         """Forget all but the first ``n`` points."""
-        self.X = self.X[:n]
+        if n < len(self):
+            self.X = self.X[:n]
+            self.features = np.ascontiguousarray(self.features[:, :n])
 
     def pivots(self) -> FloatArray:
         """Return L_tt^2, the variance of y_t given its predecessors, shape (n,)."""
@@ -186,7 +195,7 @@ class Posterior:
         observed = factor.linv[:n, :n]
         self.alpha = np.zeros(total)
         self.alpha[:n] = observed.T @ (observed @ y)
-        self.features = self.kernel.features(self.X)
+        self.features = factor.features
 
     def log_predictive(self) -> float:
         """Return the mean log density of an observed value given all the others."""

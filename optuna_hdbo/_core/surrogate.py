@@ -140,9 +140,10 @@ class FactorCache:
         factor = self._factor
         kept = 0
         if factor is not None and self._source == source and factor.X.shape[1] == X.shape[1]:
-            common = min(len(factor), len(X))
-            differs = np.flatnonzero((factor.X[:common] != X[:common]).any(axis=1))
-            kept = int(differs[0]) if len(differs) else common
+            kept = min(len(factor), len(X))
+            differs = factor.X[:kept] != X[:kept]
+            if differs.any():
+                kept = int(differs.any(axis=1).argmax())
         if factor is None or kept < at_once or kept == 0 or at_once != self._at_once:
             factor = Factor(fitted.kernel, X[:at_once])
             kept = at_once
