@@ -33,6 +33,9 @@ from optuna_hdbo._jit.tree import Model
 KEY = "fit"
 """Where a record has its fit."""
 
+MANY = 100
+"""Observations after which fits are half as frequent: they cost ever more and change ever less."""
+
 LEAST = 3
 """Observations before hyperparameters are fitted."""
 
@@ -105,7 +108,8 @@ class Guide:
     prior : str
         Of the lengthscales.
     n_cyc : int or None
-        Observations between two fits; ``None`` is one fit per growth by a share of ``growth``.
+        Observations between two fits; ``None`` is one fit per growth by a share of ``growth``,
+        or of twice that when there are :data:`MANY`.
     growth : float
     bounds : Bounds
     fixed : KernelParams or None
@@ -150,7 +154,8 @@ class Guide:
         n = len(values)
         if self.fixed is not None or n < LEAST:
             return None
-        if not is_due(current, n, self.n_cyc, self.growth):
+        late = current is not None and current.n >= MANY
+        if not is_due(current, n, self.n_cyc, 2.0 * self.growth if late else self.growth):
             return None
         cold = self.unfitted(domain).kernel
         starts = [cold] if current is None else [current.kernel]
@@ -179,12 +184,11 @@ class Guide:
     ) -> Model:
         """Return the posterior of X (n, D), values (n,), with points pending (m, D)."""
         y, shift, scale = standardise(values)
-        unfitted = self.unfitted(domain)
         try:
-            used = unfitted if fitted is None else fitted
+            used = self.unfitted(domain) if fitted is None else fitted
             posterior = self._cache.posterior(used, {"": identity(used)}, X, y, pending)
         except IllConditionedError:
-            posterior = self._cache.posterior(unfitted, {}, X, y, pending)
+            posterior = self._cache.posterior(self.unfitted(domain), {}, X, y, pending)
         best = shift + scale * float(y.max()) if len(y) else -np.inf
         return make_model(posterior, shift, scale, best)
 

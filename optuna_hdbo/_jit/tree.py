@@ -39,6 +39,9 @@ N_STATE = 10
 LOWEST = -1.7976931348623157e308
 """The score of what is worse than any value, and yet opened when nothing else is left."""
 
+EARLY = 40
+"""Requests until exploration becomes half as frequent."""
+
 NONE, ZERO = np.int64(-1), np.int64(0)
 
 _NARROW = 1e-12
@@ -77,8 +80,8 @@ class Rule(NamedTuple):
 
     A child is evaluated if ``mean + width s >= best``, where ``width`` <= 0 stands for
     B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), as it does at every ``explore``-th request if that is
-    positive; the child has else the score ``mean - penalty s``, where
-    ``penalty`` < 0 stands for the same width. With ``renew`` that score is taken from the process
+    positive (half as often after :data:`EARLY` requests); the child has else the score
+    ``mean - penalty s``, where ``penalty`` < 0 stands for the same width. With ``renew`` that score is taken from the process
     as it is when the node is about to be opened, else it stays as it was given first.
     """
 
@@ -252,7 +255,8 @@ def predict(model, x, f, r2, k):
 @compiled_in_order
 def bound_width(rule, state):
     """Return B_N, or the fixed width where it is not the turn of exploration."""
-    turn = rule.explore > 0 and state[ASKED] % rule.explore == rule.explore - 1
+    period = rule.explore if state[ASKED] < EARLY else 2 * rule.explore
+    turn = period > 0 and state[ASKED] % period == period - 1
     if rule.width > 0.0 and not turn:
         return rule.width
     square = 2.0 * math.log(math.pi**2 * float(state[TESTS]) ** 2 / (6.0 * rule.eta))

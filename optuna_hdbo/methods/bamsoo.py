@@ -39,7 +39,7 @@ class BaMSOO:
         branching: Literal[2, 3] = 3,
         depth_exponent: float = 0.7,
         width: float | None = 0.5,
-        explore: int | None = 3,
+        explore: int | None = 2,
         eta: float = 1.0,
         penalty: float | None = 0.0,
         renew: bool = True,

@@ -38,7 +38,7 @@ class BaMSOOSampler(HDBOSampler):
         Standard deviations between the mean and the upper bound; ``None`` is the paper's
         B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
     explore : int or None
-        Every so many nodes, B_N takes the place of ``width``.
+        Every so many nodes, B_N takes the place of ``width``; after 40 nodes, half as often.
     eta : float
         Probability with which B_N may fail, in (0, 1].
     penalty : float or None
@@ -54,7 +54,7 @@ class BaMSOOSampler(HDBOSampler):
         Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
         Observations between two fits of the hyperparameters; ``None`` is one fit whenever a fifth
-        has come in addition.
+        has come in addition, or, after 100 observations, two fifths.
     kernel_params : Mapping or None
         Hyperparameters that are known and stay as they are, instead of fits: ``"lengthscale"``,
         a number or a mapping from parameter names to numbers, and optionally ``"scale"`` (1.0)
@@ -84,7 +84,7 @@ class BaMSOOSampler(HDBOSampler):
         branching: Literal[2, 3] = 3,
         depth_exponent: float = 0.7,
         width: float | None = 0.5,
-        explore: int | None = 3,
+        explore: int | None = 2,
         eta: float = 1.0,
         penalty: float | None = 0.0,
         renew: bool = True,
