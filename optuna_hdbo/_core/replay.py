@@ -36,6 +36,7 @@ from optuna_hdbo._core.rows import RowIndex
 from optuna_hdbo._core.rows import are_near
 from optuna_hdbo._core.rows import find_row
 from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.tree import ALPHABET
 from optuna_hdbo._core.tree import NO_MODEL
 from optuna_hdbo._core.tree import Tree
 from optuna_hdbo._jit.tree import Model
@@ -300,7 +301,7 @@ class _Run:
             state.epoch += 1
             return True
         x, path = state.x, state.path
-        owner = self.log.owner(path)
+        owner = self.log.owner(path) or self._owner_of_centre(path, x)
         at = n_epochs if owner is None else int(self.log.ticks.searchsorted(owner.number))
         value = None if owner is None else self._value(owner, path, x)
         if value is None or value == "elsewhere":
@@ -330,6 +331,19 @@ class _Run:
         if at < n_epochs:
             state.epoch = max(state.epoch, at + 1)
         return True
+
+    def _owner_of_centre(self, path: str, x: FloatArray) -> Record | None:
+        """Return the trial without a value that was asked for where this node's centre is.
+
+        A middle child has its parent's centre, and is tested by itself where the parent has been
+        turned down. But that it was, may have come out only after a trial had got the parent.
+        """
+        while self.replay.rule.branching == 3 and path.endswith(ALPHABET[1]):
+            path = path[:-1]
+            owner = self.log.owner(path)
+            if owner is not None and self._value(owner, path, x) in ("running", "closed"):
+                return owner
+        return None
 
     def _value(
         self, owner: Record, path: str, x: FloatArray

@@ -81,8 +81,9 @@ class Rule(NamedTuple):
     A child is evaluated if ``mean + width s >= best``, where ``width`` <= 0 stands for
     B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), as it does at every ``explore``-th request if that is
     positive (half as often after :data:`EARLY` requests); the child has else the score
-    ``mean - penalty s``, where ``penalty`` < 0 stands for the same width. With ``renew`` that score is taken from the process
-    as it is when the node is about to be opened, else it stays as it was given first.
+    ``mean - penalty s``, where ``penalty`` < 0 stands for the same width. With ``renew`` that
+    score is taken from the process as it is when the node is about to be opened, else it stays
+    as it was given first.
     """
 
     branching: int

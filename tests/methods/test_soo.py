@@ -20,6 +20,8 @@ from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.paths import signature
+from optuna_hdbo._core.tree import Rule
+from optuna_hdbo._jit import tree as jit
 from optuna_hdbo.benchmarks import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
 from optuna_hdbo.methods.base import Method
@@ -427,3 +429,19 @@ def test_ten_thousand_rejected_nodes_between_two_trials_are_quick() -> None:
     seconds = time.process_time() - start
     assert suggestion.report["rejected_nodes"] >= n
     assert seconds < affordable(1, 20)
+
+
+@pytest.mark.parametrize("explore", [1, 2, 3])
+def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None:
+    rule = Rule(3, 0.7, 1.0, 0.5, 0.0, 300, True, explore)
+    state = np.zeros(jit.N_STATE, dtype=np.int64)
+    state[jit.TESTS] = 10
+    turns = []
+    for asked in range(160):
+        state[jit.ASKED] = asked
+        width = jit.bound_width(rule, state)
+        assert width == 0.5 or width == pytest.approx(np.sqrt(2 * np.log(np.pi**2 * 100 / 6)))
+        turns.append(width != 0.5)
+    assert sum(turns[:40]) == 40 // explore
+    assert sum(turns[40:]) == 120 // (2 * explore)
+    assert not any(jit.bound_width(rule._replace(explore=0), state) != 0.5 for _ in turns)
