@@ -109,6 +109,8 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "goldsteinprice-2": whole(lowdim.goldstein_price()),
         "dixonprice-2": whole(functions.dixonprice(2)),
         "michalewicz3-3": whole(lowdim.michalewicz3()),
+        "bumps-3": lowdim.bumps3,
+        "hartmann4-4": whole(functions.hartmann4()),
         "styblinski-4": whole(functions.styblinski(4)),
         "shekel5-4": whole(lowdim.shekel5()),
         "shekel7-4": whole(lowdim.shekel7()),
