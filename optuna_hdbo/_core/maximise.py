@@ -27,6 +27,12 @@ MAX_ENUMERATED = 32
 MAX_CONFIGURATIONS = 20_000
 """Up to so many configurations, the last unknown one is found for certain."""
 
+ALONG_AXES, LEAST_PER_AXIS = 512, 8
+"""Points that are tried along all axes, and at least along each."""
+
+AXIS_STEPS = 10
+"""Steps of the climb along the one that is chosen."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -201,6 +207,42 @@ class Maximiser:
             if value <= before:
                 break
         return x, value
+
+
+def along_axes(
+    domain: Domain,
+    centre: FloatArray,
+    utility: Utility,
+    rng: np.random.Generator,
+    known: FloatArray,
+) -> FloatArray:
+    """Return the best of the points that differ from a centre in one column, and are not known.
+
+    Parameters
+    ----------
+    domain : Domain
+    centre : FloatArray, shape (D,)
+    utility : Utility
+    rng : numpy.random.Generator
+    known : FloatArray, shape (n, D)
+    """
+    n = max(LEAST_PER_AXIS, ALONG_AXES // len(domain))
+    columns = np.repeat(np.arange(len(domain)), n)
+    pool = np.repeat(centre[None], len(columns), axis=0)
+    pool[np.arange(len(pool)), columns] = domain.sample(rng, n).T.ravel()
+    taken = {row.tobytes() for row in known}
+    order = np.argsort(-utility(pool), kind="stable")
+    for i in order:
+        if pool[i].tobytes() in taken:
+            continue
+        free = np.zeros(len(domain), np.bool_)
+        free[columns[i]] = not domain.discrete[columns[i]]
+        if free.any():
+            top, _ = utility.ascend(pool[i : i + 1], free, AXIS_STEPS)
+            if top[0].tobytes() not in taken:
+                return np.array(top[0])
+        return np.array(pool[i])
+    return unknown_near(domain, pool[order[0]], known, rng, np.ones(len(domain), np.bool_))
 
 
 def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray:

@@ -20,6 +20,7 @@ from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
+from optuna_hdbo._core.maximise import along_axes
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import Fitted
@@ -52,6 +53,20 @@ takes nearly everything for noise, as it may have to."""
 def good_points(X: FloatArray, y: FloatArray) -> FloatArray:
     """Return the best 5 % of the points, at least five, the best first (RAASP's centres)."""
     return X[np.argsort(-y, kind="stable")[: max(5, len(y) // 20)]]
+
+
+PROBES_PER_COLUMN, MOST_PROBES = 12.0, 0.5
+"""Share of the queries that are probes: the former over D, at most the latter."""
+
+
+def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
+    """Tell whether this query asks what a single column does, everything else at its best.
+
+    Joint maxima settle all columns at once, and one that sits at a wrong value then has the same
+    value in every trial: a fit takes it for idle, and nothing moves it again. Probes ask for each
+    whether the bound leaves it elsewhere.
+    """
+    return bool(rng.random() < min(MOST_PROBES, PROBES_PER_COLUMN / n_columns))
 
 
 def share(advantage: float) -> float:
@@ -115,6 +130,9 @@ class PlainQueries:
     effort : Effort
     name : str
         What its fits are recorded under.
+    probes : bool
+        Whether some trials ask for the largest bound along the axes through the best point
+        instead.
     """
 
     kind: str
@@ -125,6 +143,7 @@ class PlainQueries:
     bounds: Bounds = field(default_factory=Bounds)
     effort: Effort = field(default_factory=Effort)
     name: str = "plain"
+    probes: bool = False
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
     def query(
@@ -137,13 +156,16 @@ class PlainQueries:
     ) -> tuple[FloatArray, dict[str, Any], Posterior]:
         """Return the next point, what to record with it, and the posterior that it is from."""
         posterior, record = self.believed(domain, seen, rng)
+        best = good_points(seen.X, feasibility.merit)
+        known = np.concatenate([seen.X, seen.pending])
+        if self.probes and is_probe(rng, len(domain)):
+            utility = feasibility.optimistic(posterior, root_beta)
+            return along_axes(domain, best[0], utility, rng, known), record, posterior
         if self.questions[seen.step % len(self.questions)] == "ucb":
             utility = feasibility.optimistic(posterior, root_beta)
         else:
             utility = feasibility.improvement(posterior)
-        best = good_points(seen.X, feasibility.merit)
         maximiser = Maximiser(domain, best, effort=self.effort.at(len(seen.y)))
-        known = np.concatenate([seen.X, seen.pending])
         return maximiser(utility, rng, known)[0], record, posterior
 
     def believed(

@@ -149,6 +149,19 @@ def _members(
     return sorted(chosen)
 
 
+def axes_through(
+    domain: Domain, centre: FloatArray, rng: np.random.Generator, most: int = MOST_SEARCHED
+) -> Subspaces:
+    """Return the lines through a point (D,) along all columns, or ``most`` columns at random."""
+    n_columns = len(domain)
+    most = min(most, max(64, MOST_NUMBERS // n_columns))
+    chosen = np.arange(n_columns)
+    if n_columns > most:
+        chosen = np.sort(rng.choice(n_columns, most, replace=False))
+    anchors = np.repeat(centre[None], len(chosen), axis=0)
+    return Subspaces(anchors, chosen[:, None], np.zeros(len(chosen), np.bool_))
+
+
 def with_climbs(
     spaces: Subspaces,
     domain: Domain,

@@ -1,7 +1,8 @@
 """GP-UCB (Srinivas et al. 2010): one Gaussian process over all columns.
 
 It is Add-GP-UCB with a single group; ``as_published`` runs it that way. The defaults alternate
-between bounds and expected improvements, and between two beliefs about how many columns matter.
+between expected improvements over all columns and bounds along one, and between two beliefs about
+how many columns matter.
 """
 
 from __future__ import annotations
@@ -37,18 +38,16 @@ class GPUCB:
         kernel: str = "matern52",
         ard: bool = True,
         n_cyc: int | None = None,
-        beta: Beta = 0.25,
+        beta: Beta = 4.0,
         alternate: bool = True,
     ) -> None:
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
-        questions: tuple[Question, ...] = (
-            ("log-ei", "log-ei", "log-ei", "ucb") if alternate else ("ucb",)
-        )
+        questions: tuple[Question, ...] = ("log-ei",) if alternate else ("ucb",)
         priors: tuple[PriorName, ...] = ("inverse-square", "dimension-scaled")
-        self._plain = PlainQueries(kernel, ard, priors, questions, n_cyc)
+        self._plain = PlainQueries(kernel, ard, priors, questions, n_cyc, probes=alternate)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:

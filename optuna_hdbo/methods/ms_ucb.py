@@ -12,13 +12,16 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.feasibility import merits
 from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.isotropic import IsotropicModel
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import is_probe
 from optuna_hdbo._core.plain import prediction
 from optuna_hdbo._core.schedule import Beta
 from optuna_hdbo._core.schedule import check_beta
@@ -30,6 +33,7 @@ from optuna_hdbo._core.subspace import Axes
 from optuna_hdbo._core.subspace import SubspaceEffort
 from optuna_hdbo._core.subspace import SubspaceMaximiser
 from optuna_hdbo._core.subspace import Subspaces
+from optuna_hdbo._core.subspace import axes_through
 from optuna_hdbo._core.subspace import draw_subspaces
 from optuna_hdbo._core.subspace import with_climbs
 from optuna_hdbo.methods.base import Domain
@@ -74,7 +78,7 @@ class MSUCB:
         alpha: float = 0.0,
         axes: Axes = "random",
         anchors: Literal["incumbents"] | None = "incumbents",
-        beta: Beta = 0.25,
+        beta: Beta = 4.0,
         alternate: bool = True,
         kernel: str = "matern52",
         ard: bool | None = None,
@@ -135,23 +139,40 @@ class MSUCB:
         else:
             posterior, record = self._isotropic.posterior(domain, seen)
         feasibility, fits = self._constraints.read(domain, seen)
-        spaces = self.subspaces(domain, seen, streams)
-        if self.alternate and seen.step % 4 != 3:
+        anchored = self.anchors == "incumbents" and self.d != 0
+        probes = self.alternate and anchored and is_probe(rng, len(domain))
+        best = good_points(seen.X, feasibility.merit)
+        if probes:
+            spaces = axes_through(domain, best[0], rng)
+        else:
+            spaces = self.subspaces(domain, seen, streams)
+        if not probes and self.alternate and (anchored or seen.step % 4 != 3):
             acquisition = feasibility.improvement(posterior)
         else:
             d = spaces.columns.shape[1]
             width = root_beta_of_subspaces(self.beta, len(seen.y), d, len(domain))
             acquisition = feasibility.optimistic(posterior, width)
         known = np.concatenate([seen.X, seen.pending])
-        if self.anchors == "incumbents":
-            starts = good_points(seen.X, feasibility.merit)[:N_CLIMBS]
-            if ard:
-                pool = domain.sample(rng, N_RANDOM)
-                far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]
-                starts = np.concatenate([starts, far])
-            affordable = max(4, MOST_CLIMBED // (len(starts) * len(domain)))
-            n_steps = min(self._effort.n_steps, affordable)
-            spaces = with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)
+        if anchored and not probes:
+            spaces = self._with_climbs(spaces, domain, acquisition, best[:N_CLIMBS], ard, rng)
         x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
         return Suggestion(x, record | fits, report)
+
+    def _with_climbs(
+        self,
+        spaces: Subspaces,
+        domain: Domain,
+        acquisition: Utility,
+        starts: FloatArray,
+        ard: bool,
+        rng: np.random.Generator,
+    ) -> Subspaces:
+        """Return the subspaces and those through where climbs in all columns lead."""
+        if ard:
+            pool = domain.sample(rng, N_RANDOM)
+            far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]
+            starts = np.concatenate([starts, far])
+        affordable = max(4, MOST_CLIMBED // (len(starts) * len(domain)))
+        n_steps = min(self._effort.n_steps, affordable)
+        return with_climbs(spaces, domain, acquisition, starts, self.axes, n_steps, rng)

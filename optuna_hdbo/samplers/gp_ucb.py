@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 class GPUCBSampler(HDBOSampler):
     """One Gaussian process over all parameters: Add-GP-UCB with a single group.
 
-    By default three of four queries ask for the largest expected improvement and the fourth for
-    the largest upper confidence bound. Two models answer, with opposite priors of the
-    lengthscales: one expects every parameter to matter (that of Optuna's ``GPSampler``), one,
-    scaled by the dimension, that few do (Hvarfner, Hellsten & Nardi 2024). Whichever predicts the
-    observations better, each from all the others, is asked more often. :meth:`as_published`
+    By default most queries ask for the largest expected improvement. Of D parameters' queries, a
+    share of 12 / D (at most a half) are probes: they ask for the largest upper confidence bound
+    where a single parameter leaves the best trial, because one that sits at a wrong value in all
+    good trials looks idle to a model and would stay there. Two models answer, with opposite
+    priors of the lengthscales: one expects every parameter to matter (that of Optuna's
+    ``GPSampler``), one, scaled by the dimension, that few do (Hvarfner, Hellsten & Nardi 2024).
+    Whichever predicts the observations better, each from all the others, is asked more often.
+    :meth:`as_published`
     gives the paper's GP-UCB instead.
 
     Parameters
@@ -33,10 +36,11 @@ class GPUCBSampler(HDBOSampler):
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
     beta : float, callable or str
-        Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 0.25 was
-        chosen by benchmark.
+        Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 4, two
+        standard deviations, was chosen by benchmark.
     alternate : bool
-        Whether three of four queries maximise the expected improvement.
+        Whether queries are expected improvements and probes, or all are upper confidence bounds
+        over the whole space.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
         As for :class:`AddGPUCBSampler`.
 
@@ -54,7 +58,7 @@ class GPUCBSampler(HDBOSampler):
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         ard: bool = True,
         n_cyc: int | None = None,
-        beta: float | Callable[[int], float] | Literal["practical", "theory"] = 0.25,
+        beta: float | Callable[[int], float] | Literal["practical", "theory"] = 4.0,
         alternate: bool = True,
         seed: int | None = None,
         n_startup_trials: int = 10,

@@ -44,7 +44,8 @@ class MSUCBSampler(HDBOSampler):
         Width of the confidence bound, as for :class:`AddGPUCBSampler`, with the d of a subspace;
         ``"theory"`` is this paper's.
     alternate : bool
-        Whether three of four queries maximise the expected improvement instead.
+        Whether queries are expected improvements and probes: bounds on the lines along single
+        parameters through the best trial, 12 / D of the queries and at most a half.
     kernel : {"matern52", "matern32", "se"}
     ard : bool or None
         A lengthscale per parameter, or one for all; ``None`` is the former up to 200 parameters.
@@ -79,7 +80,7 @@ class MSUCBSampler(HDBOSampler):
         alpha: float = 0.0,
         axes: Literal["random", "fixed"] = "random",
         anchors: Literal["incumbents"] | None = "incumbents",
-        beta: float | Callable[[int], float] | Literal["practical", "theory"] = 0.25,
+        beta: float | Callable[[int], float] | Literal["practical", "theory"] = 4.0,
         alternate: bool = True,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         ard: bool | None = None,

@@ -22,6 +22,7 @@ from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.maximise import MAX_ENUMERATED
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
+from optuna_hdbo._core.maximise import along_axes
 from optuna_hdbo._core.maximise import unknown_near
 
 
@@ -206,3 +207,34 @@ def test_a_hundred_columns_against_scipy(kind: str, seed: int) -> None:
     # log-EI is a logarithm: 1 % of the improvement itself
     margin = 0.01 if kind == "log-ei" else 0.01 * abs(best)
     assert value >= best - margin
+
+
+@pytest.mark.parametrize("domain", list(DOMAINS.values()), ids=list(DOMAINS))
+@pytest.mark.parametrize("seed", range(affordable(3, 1)))
+def test_along_axes_one_column_moves_and_none_promises_more(domain: Domain, seed: int) -> None:
+    posterior, X, best = problem(domain, seed)
+    acquisition = Acquisition.ucb(posterior, 2.0)
+    x = along_axes(domain, best[0], acquisition, np.random.default_rng(seed), X)
+    assert is_admissible(domain, x)
+    assert (x != best[0]).sum() == 1
+    every = []
+    for c, grid in enumerate(domain.grids):
+        values = np.linspace(0.0, 1.0, 101) if grid is None else grid
+        moved = np.repeat(best[:1], len(values), axis=0)
+        moved[:, c] = values
+        every.append(moved)
+    pool = np.concatenate(every)
+    taken = {row.tobytes() for row in X}
+    pool = np.array([row for row in pool if row.tobytes() not in taken])
+    # Points are drawn, not enumerated, and a climb follows the best of them only.
+    assert acquisition(x[None])[0] >= np.quantile(acquisition(pool), 0.97) - 1e-9
+
+
+def test_along_axes_of_an_exhausted_line_another_column_moves() -> None:
+    domain = make_domain(3, 4)
+    posterior, _, best = problem(domain, 0)
+    known = np.array([row for row in lattice(domain, 2) if (row != best[0]).sum() <= 1])
+    acquisition = Acquisition.ucb(posterior, 1.0)
+    x = along_axes(domain, best[0], acquisition, np.random.default_rng(0), known)
+    assert is_admissible(domain, x)
+    assert not (known == x).all(axis=1).any()

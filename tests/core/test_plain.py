@@ -22,6 +22,7 @@ from optuna_hdbo._core.plain import COLD_EVERY
 from optuna_hdbo._core.plain import LEAST_SHARE
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
+from optuna_hdbo._core.plain import is_probe
 from optuna_hdbo._core.plain import prediction
 from optuna_hdbo._core.plain import share
 from optuna_hdbo._core.plain import starts_of_fit
@@ -90,6 +91,32 @@ def test_questions_take_turns() -> None:
     }
     assert not np.array_equal(points[0.0][0], points[50.0][0])  # a bound has a width
     assert np.array_equal(points[0.0][1], points[50.0][1])  # an expected improvement has none
+
+
+def test_probes_move_a_column_that_all_good_trials_have_at_one_value() -> None:
+    domain = make_domain(*[None] * 6)
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 6))
+    X[10:, 2] = 0.0  # it looks idle, and is best at 0.5
+    X[10:, [0, 1, 3, 4, 5]] = 0.5 + 0.05 * rng.standard_normal((50, 5))
+    value = -((X - 0.5) ** 2).sum(axis=1)
+    seen = Observations.from_arrays(X, value)
+    best = X[np.argmax(value)]
+    plain = queries(priors=("inverse-square",), questions=("log-ei",), probes=True)
+    probes = [
+        x
+        for x in (ask(plain, domain, seen, 2.0, seed)[0] for seed in range(12))
+        if (x != best).sum() == 1
+    ]
+    assert 2 <= len(probes) <= 10  # a half of the queries, where columns are few
+    assert sum(x[2] > 0.2 for x in probes) > len(probes) / 2
+
+
+def test_probes_are_rare_where_columns_are_many() -> None:
+    rng = np.random.default_rng(0)
+    for n_columns, expected in ((2, 0.5), (20, 0.5), (48, 0.25), (600, 0.02)):
+        drawn = [is_probe(rng, n_columns) for _ in range(4000)]
+        assert np.mean(drawn) == pytest.approx(expected, abs=0.03)
 
 
 def test_one_lengthscale_for_all() -> None:

@@ -23,6 +23,7 @@ from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.subspace import SubspaceEffort
 from optuna_hdbo._core.subspace import SubspaceMaximiser
 from optuna_hdbo._core.subspace import Subspaces
+from optuna_hdbo._core.subspace import axes_through
 from optuna_hdbo._core.subspace import draw_subspaces
 
 
@@ -48,6 +49,17 @@ def test_sizes() -> None:
     assert subspace.sizes(4, 10, 0.0) == [10, 10, 10, 10]
     assert subspace.sizes(4, 3, 1.0) == [3, 6, 9, 12]
     assert subspace.sizes(3, 1, 2.0) == [1, 4, 9]
+
+
+def test_axes_through_a_point() -> None:
+    domain, rng = make_domain(*[None] * 9), np.random.default_rng(0)
+    centre = rng.random(9)
+    spaces = axes_through(domain, centre, rng)
+    assert (spaces.anchors == centre).all()
+    assert spaces.columns.ravel().tolist() == list(range(9))
+    some = axes_through(domain, centre, rng, most=4).columns.ravel()
+    assert len(set(some.tolist())) == 4
+    assert not set(some.tolist()) - set(range(9))
 
 
 @pytest.mark.parametrize("axes", ["random", "fixed"])

@@ -126,6 +126,19 @@ def test_the_optimum_of_a_smooth_function_is_found() -> None:
     assert max(ledger.values) > affordable(970, 0) / 1000
 
 
+@pytest.mark.parametrize(("settings", "expected"), [({}, 0.5), ({"alternate": False}, 0.0)])
+def test_a_share_of_the_queries_leaves_the_best_trial_along_one_axis(
+    settings: dict[str, Any], expected: float
+) -> None:
+    ledger = Ledger.started(make_domain(*[None] * 12), 20, peak)
+    seen = ledger.seen()
+    best = seen.X[np.argmax(seen.y)]
+    method, n = MSUCB(**settings), affordable(40, 8)
+    asked = [method.suggest(ledger.domain, seen, Streams(seed)).x for seed in range(n)]
+    along = np.mean([(x != best).sum() == 1 for x in asked])
+    assert abs(along - expected) <= affordable(25, 40) / 100
+
+
 @pytest.mark.parametrize("settings", [{}, {"alternate": False}, {"d": 2, "ard": False}])
 def test_what_constraints_forbid_is_not_asked(settings: dict[str, Any]) -> None:
     """The best point has 0.7 everywhere, and more than 0.4 is forbidden in the first column."""
