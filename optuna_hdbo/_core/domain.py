@@ -43,6 +43,14 @@ class Domain:
     def __len__(self) -> int:
         return len(self.names)
 
+    def is_same_as(self, other: Domain) -> bool:
+        """Tell whether both have the same columns."""
+        if other is self:
+            return True
+        same = self.names == other.names and np.array_equal(self.categorical, other.categorical)
+        same = same and np.array_equal(self.discrete, other.discrete)
+        return same and np.array_equal(self.flat_grids[0], other.flat_grids[0])
+
     @cached_property
     def discrete(self) -> BoolArray:
         """Columns with a grid, shape (D,)."""

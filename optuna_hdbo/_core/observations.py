@@ -19,10 +19,10 @@ from optuna_hdbo._core.domain import IntArray
 MOST_MODELLED = 400
 """Observations that a model is fitted to and conditioned on; see :func:`modelled_rows`."""
 
-_LARGEST = float(np.finfo(np.float64).max) / 4
-
 RENEWAL = 50
 """After so many more observations, those that are modelled are chosen anew."""
+
+_LARGEST = float(np.finfo(np.float64).max) / 4
 
 State = Literal["complete", "pruned", "failed", "running"]
 
@@ -112,6 +112,14 @@ class Observations:
     @property
     def scale(self) -> float:
         return self._standardised[2]
+
+    def shares_rows_with(self, other: Observations) -> bool:
+        """Tell whether both look at the same memory, in which rows are only ever appended."""
+        ours, theirs = (self.X, self.values, self.numbers), (other.X, other.values, other.numbers)
+        for a, b in zip(ours, theirs, strict=True):
+            if a.base is None or a.base is not b.base:
+                return False
+        return True
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""

@@ -182,7 +182,7 @@ class Replay:
 
     def _read(self, domain: Domain, seen: Observations) -> PathLog:
         log = self._log
-        same = self._domain is not None and _same_domain(self._domain, domain)
+        same = self._domain is not None and self._domain.is_same_as(domain)
         if log is None or not same or not log.goes_on_in(seen.records):
             log = self._log = PathLog(domain, signature(domain, self.rule.branching), self.guide)
             self._domain = domain
@@ -213,7 +213,7 @@ class Replay:
         if old is None:
             return 0, 0, 0
         n = min(len(old.values), len(seen.values))
-        if not _shares_rows(old, seen):
+        if not old.shares_rows_with(seen):
             same = (old.numbers[:n] == seen.numbers[:n]) & (old.values[:n] == seen.values[:n])
             if same.all():
                 same = (old.X[:n] == seen.X[:n]).all(axis=1)
@@ -382,22 +382,6 @@ class _Run:
             state.tree.rescore(model)
         state.fit = key
         return model
-
-
-def _same_domain(a: Domain, b: Domain) -> bool:
-    if a is b:
-        return True
-    same = a.names == b.names and np.array_equal(a.categorical, b.categorical)
-    same = same and np.array_equal(a.discrete, b.discrete)
-    return same and np.array_equal(a.flat_grids[0], b.flat_grids[0])
-
-
-def _shares_rows(a: Observations, b: Observations) -> bool:
-    """Tell whether both look at the same memory, in which rows are only ever appended."""
-    for p, q in ((a.X, b.X), (a.values, b.values), (a.numbers, b.numbers)):
-        if p.base is None or p.base is not q.base:
-            return False
-    return True
 
 
 def _n_true(same: Any) -> int:

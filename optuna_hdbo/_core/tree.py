@@ -11,7 +11,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._jit import tree as jit
-from optuna_hdbo._jit.tree import Columns
+from optuna_hdbo._jit.cells import Columns
 from optuna_hdbo._jit.tree import Model
 from optuna_hdbo._jit.tree import Nodes
 from optuna_hdbo._jit.tree import Rule as Rule

@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optuna_hdbo._jit.cells import centre
+from optuna_hdbo._jit.cells import longest
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
 from optuna_hdbo._jit.kernels import covariances
@@ -44,19 +46,7 @@ EARLY = 40
 
 NONE, ZERO = np.int64(-1), np.int64(0)
 
-_NARROW = 1e-12
 _ROOT = -2  # EXPANDING, until the root is resolved
-
-
-class Columns(NamedTuple):
-    """The columns of a domain: ``values[starts[i]:starts[i + 1]]`` are those of column i.
-
-    Value j + 1 of a column begins at ``borders[starts[i] + j]`` of the unit interval.
-    """
-
-    values: np.ndarray
-    borders: np.ndarray
-    starts: np.ndarray
 
 
 class Nodes(NamedTuple):
@@ -112,40 +102,6 @@ class Model(NamedTuple):
     shift: float
     scale: float
     best: float
-
-
-@compiled_in_order
-def index_at(columns, i, u):
-    """Return the index of the value of discrete column i that owns u."""
-    first, last = columns.starts[i], columns.starts[i + 1] - 1
-    index = 0
-    while first + index < last and columns.borders[first + index] < u:
-        index += 1
-    return index
-
-
-@compiled_in_order
-def centre(columns, low, high, x):
-    """Write the point of a cell (D,) to ``x (D,)``."""
-    for i in range(len(x)):
-        x[i] = 0.5 * (low[i] + high[i])
-        if columns.starts[i + 1] > columns.starts[i]:
-            x[i] = columns.values[columns.starts[i] + index_at(columns, i, x[i])]
-
-
-@compiled_in_order
-def longest(columns, low, high):
-    """Return the longest side of a cell that can be split, the first of equals, or -1."""
-    best, width = -1, 0.0
-    for i in range(len(low)):
-        side = high[i] - low[i]
-        if columns.starts[i + 1] > columns.starts[i]:
-            inner = index_at(columns, i, high[i] - _NARROW)
-            if index_at(columns, i, low[i] + _NARROW) == inner:
-                continue  # one value
-        if side > width * (1.0 + 1e-9) and side > 4.0 * _NARROW:
-            best, width = i, side
-    return best
 
 
 @compiled_in_order

@@ -143,3 +143,20 @@ def test_continuous(n_columns: int) -> None:
     assert domain.n_configurations == math.inf
     U = np.random.default_rng(0).random((3, n_columns))
     assert np.array_equal(domain.from_unit(U), U)
+
+
+@given(domains(), domains())
+def test_domains_are_the_same_if_their_columns_are(one: Domain, other: Domain) -> None:
+    copy = Domain(
+        one.names,
+        tuple(None if g is None else g.copy() for g in one.grids),
+        one.categorical.copy(),
+    )
+    assert one.is_same_as(one)
+    assert one.is_same_as(copy)
+    same = one.names == other.names and one.categorical.tolist() == other.categorical.tolist()
+    same = same and all(
+        (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+        for a, b in zip(one.grids, other.grids, strict=True)
+    )
+    assert one.is_same_as(other) == other.is_same_as(one) == same

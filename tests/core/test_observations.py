@@ -123,3 +123,18 @@ def test_what_is_feasible_decides_which_values_are_told_apart() -> None:
     assert np.all(np.diff(seen.y[best]) < 0.0)
     none = replace(seen, constraints=np.ones((n, 1)))
     assert np.array_equal(none.y, standardise(values)[0])
+
+
+def test_observations_share_rows_only_where_memory_is_the_same() -> None:
+    X, values = np.random.default_rng(0).random((9, 2)), np.arange(9.0)
+    numbers = np.arange(9)
+
+    def of(n: int, X: np.ndarray, values: np.ndarray) -> Observations:
+        seen = Observations.from_arrays(X[:n], values[:n])
+        return replace(seen, values=values[:n], numbers=numbers[:n])
+
+    assert of(3, X, values).shares_rows_with(of(7, X, values))
+    assert not of(3, X, values).shares_rows_with(of(7, X, values.copy()))
+    assert not of(3, X, values).shares_rows_with(of(7, X.copy(), values))
+    own = replace(of(3, X, values), values=values[:3].copy())
+    assert not own.shares_rows_with(own)
