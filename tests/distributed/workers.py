@@ -92,7 +92,9 @@ def started(target: Any, arguments: list[tuple[Any, ...]]) -> Iterator[list[Base
     finally:
         for process in processes:
             if process.is_alive() and process.pid is not None:
-                os.kill(process.pid, signal.SIGKILL)
+                # One that has just been killed seems alive until its server has said more.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
             process.join()
 
 
