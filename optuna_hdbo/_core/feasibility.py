@@ -22,15 +22,15 @@ from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import PlainQueries
 
 
-PRIOR: PriorName = "inverse-square"
+BELIEF = ALL_MATTER
 GROWTH = 0.08
 """Share of new observations that calls for another fit of a constraint."""
 
@@ -190,13 +190,13 @@ class ConstraintModels:
                 constraints=np.empty((len(told), 0)),
             )
             model = self._models.setdefault(j, self._model(j))
-            posterior, _ = model.posterior(domain, part, PRIOR, record, GROWTH)
+            posterior, _ = model.posterior(domain, part, BELIEF, record, GROWTH)
             constraints.append((posterior, largest))
         best = float(merit.max())
         return Feasibility(merit, best if best >= seen.y.min() else None, constraints), record
 
     def _model(self, j: int) -> PlainQueries:
-        return PlainQueries(self.kind, True, (PRIOR,), (), None, name=f"constraint{j}")
+        return PlainQueries(self.kind, True, (BELIEF,), (), None, name=f"constraint{j}")
 
 
 def rejecting(seen: Observations) -> Observations:

@@ -12,6 +12,7 @@ import numpy as np
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import PriorName
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Question = Literal["ucb", "log-ei"]
 
 LEAST_SHARE = 0.1
-"""Of the queries that the worse of two models gets."""
+"""Of the queries that even the worst of several models gets."""
 
 GROWTH, SPARE_GROWTH = 0.025, 0.15
 """Share of new observations that calls for another fit of the model that is asked, and of the
@@ -69,15 +70,52 @@ def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
     return bool(rng.random() < min(MOST_PROBES, PROBES_PER_COLUMN / n_columns))
 
 
-def share(advantage: float) -> float:
-    """Return how often to ask the first of two models, by its advantage in nats per observation.
+@dataclass(frozen=True)
+class Belief:
+    """What a model takes for granted.
 
-    The first expects every column to matter. Where it is right its queries are worth many times
-    the other's, and where it is wrong the other soon predicts better by whole nats, so it takes
-    one nat to change sides.
+    Parameters
+    ----------
+    prior : str
+        Of the lengthscales: how many columns matter.
+    separable : bool
+        Whether the function is a sum of functions of one column each.
+    ahead : float
+        Nats per observation by which another model has to predict better to be asked as often.
     """
-    odds = np.exp(np.clip(4.0 * (advantage + 1.0), -9.0, 9.0))
-    return float(np.clip(odds / (1.0 + odds), LEAST_SHARE, 1.0 - LEAST_SHARE))
+
+    prior: PriorName
+    separable: bool = False
+    ahead: float = 0.0
+
+    @property
+    def key(self) -> str:
+        """What its fits are recorded under."""
+        return f"{self.prior}:separable" if self.separable else self.prior
+
+    def groups(self, domain: Domain) -> list[IntArray]:
+        """Return the columns that the function is a sum over."""
+        columns = np.arange(len(domain))
+        return [columns[i : i + 1] for i in columns] if self.separable else [columns]
+
+
+FLAT = Belief("flat")
+ALL_MATTER = Belief("inverse-square", ahead=1.0)
+FEW_MATTER = Belief("dimension-scaled")
+NONE_INTERACT = Belief("inverse-square", separable=True, ahead=1.0)
+"""Where all columns matter, queries are worth many times those of who expects few, and where they
+do not, the latter soon predicts better by whole nats. One column at a time needs the fewest
+observations by far, and where columns interact it is soon seen not to do."""
+
+
+def shares(scores: FloatArray) -> FloatArray:
+    """Return how often to ask each model, (k,), by what it predicts in nats per observation."""
+    odds = np.exp(4.0 * (scores - scores.max()))
+    share = odds / odds.sum()
+    low = share < LEAST_SHARE
+    share[low] = LEAST_SHARE
+    share[~low] *= (1.0 - LEAST_SHARE * low.sum()) / share[~low].sum()
+    return np.asarray(share, np.float64)
 
 
 def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[str, float]:
@@ -110,7 +148,7 @@ def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
 
 @dataclass(frozen=True, eq=False)
 class PlainQueries:
-    """Upper confidence bounds and expected improvements, under whichever prior predicts better.
+    """Upper confidence bounds and expected improvements, under whichever belief predicts better.
 
     Parameters
     ----------
@@ -118,10 +156,10 @@ class PlainQueries:
         Kernel.
     ard : bool
         One lengthscale per column, or one for all.
-    priors : tuple of str
-        One prior, or two of opposite beliefs: that all columns matter and that few do. Each has
-        its own fit, and a draw decides which is asked, in favour of the one whose leave-one-out
-        predictions are better: what one's model cannot see, the other's queries show.
+    beliefs : tuple of Belief
+        One, or several that contradict each other. Each has its own fit, and a draw decides which
+        is asked, in favour of the one whose leave-one-out predictions are better: what one's
+        model cannot see, the others' queries show.
     questions : tuple of str
         What successive trials ask.
     n_cyc : int or None
@@ -137,7 +175,7 @@ class PlainQueries:
 
     kind: str
     ard: bool
-    priors: tuple[PriorName, ...]
+    beliefs: tuple[Belief, ...]
     questions: tuple[Question, ...]
     n_cyc: int | None
     bounds: Bounds = field(default_factory=Bounds)
@@ -171,52 +209,55 @@ class PlainQueries:
     def believed(
         self, domain: Domain, seen: Observations, rng: np.random.Generator
     ) -> tuple[Posterior, dict[str, Any]]:
-        """Return the posterior under the prior whose turn it is, and what to record."""
+        """Return the posterior under the belief whose turn it is, and what to record."""
         record: dict[str, Any] = {}
         asked = 0
-        if len(self.priors) > 1:
-            scores = [
-                self.posterior(domain, seen, prior, record, SPARE_GROWTH)[0].log_predictive()
-                for prior in self.priors
-            ]
-            asked = int(rng.random() > share(scores[0] - scores[1]))
-        return self.posterior(domain, seen, self.priors[asked], record)
+        # A single column has nothing to interact with.
+        beliefs = [b for b in self.beliefs if len(domain) > 1 or not b.separable]
+        if len(beliefs) > 1:
+            scores = np.empty(len(beliefs))
+            for i, belief in enumerate(beliefs):
+                spare, _ = self.posterior(domain, seen, belief, record, SPARE_GROWTH)
+                scores[i] = spare.log_predictive() + belief.ahead
+            asked = int((rng.random() > np.cumsum(shares(scores))[:-1]).sum())
+        return self.posterior(domain, seen, beliefs[asked], record)
 
     def posterior(
         self,
         domain: Domain,
         seen: Observations,
-        prior: PriorName,
+        belief: Belief,
         record: dict[str, Any] | None = None,
         growth: float = GROWTH,
     ) -> tuple[Posterior, dict[str, Any]]:
-        """Return the posterior under a prior, fitted anew if that is due, and what to record."""
-        key = f"{self.name}:{prior}"
+        """Return the posterior under a belief, fitted anew if that is due, and what to record."""
+        key = f"{self.name}:{belief.key}"
         record = {} if record is None else record
-        fitted, source = latest(seen.records, key, domain)
+        fitted, source = latest(seen.records, key, domain, belief.groups(domain))
         if key in record:
             fitted, source = Fitted.from_json(record[key], domain), record[key]
         if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, growth):
-            fitted = self._fit(domain, seen, prior, fitted)
+            fitted = self._fit(domain, seen, belief, fitted)
             source = record[key] = fitted.to_json(domain.names)
         cache = self._caches.setdefault(key, FactorCache())
         return cache.posterior(fitted, source, seen.X, seen.y, seen.pending), record
 
     def _fit(
-        self, domain: Domain, seen: Observations, prior: PriorName, warm: Fitted | None
+        self, domain: Domain, seen: Observations, belief: Belief, warm: Fitted | None
     ) -> Fitted:
-        n_columns = len(domain)
-        # sqrt(D) / 7 keeps the correlation of two random points away from 0 in any dimension.
-        lengthscale = max(0.5, n_columns**0.5 / 7.0)
-        cold = cold_start(domain, self.kind, [np.arange(n_columns)], lengthscale, 1e-3)
+        groups, prior = belief.groups(domain), belief.prior
+        # sqrt(d) / 7 keeps the correlation of two random points away from 0 in any dimension.
+        lengthscale = max(0.5, len(groups[0]) ** 0.5 / 7.0)
+        cold = cold_start(domain, self.kind, groups, lengthscale, 1e-3)
         starts = starts_of_fit(warm, cold)
         kernel, likelihood = fit(
             cold,
             seen.X,
             seen.y,
-            prior=Prior(prior, n_columns, scale=prior != "flat", noise=prior != "flat"),
+            prior=Prior(prior, len(groups[0]), scale=prior != "flat", noise=prior != "flat"),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
+            scales="all",
             starts=starts,
             n_steps=n_fit_steps(warm, starts, WARM_STEPS),
         )

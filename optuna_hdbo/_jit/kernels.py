@@ -70,24 +70,66 @@ def distances(F, f, hamming, lo, hi, m, r2):
 
 
 @compiled
+def add_group(kind, F, f, hamming, lo, hi, s, m, r2, out):
+    """Add to ``out[:m]`` the covariances s k(r) of the group in rows lo:hi; r2 is work space."""
+    distances(F, f, hamming, lo, hi, m, r2)
+    if kind == SE:
+        for b in range(m):
+            out[b] += s * exp(-0.5 * r2[b])
+    elif kind == MATERN32:
+        for b in range(m):
+            r = _SQRT3 * math.sqrt(r2[b])
+            out[b] += s * (1.0 + r) * exp(-r)
+    else:
+        for b in range(m):
+            r = _SQRT5 * math.sqrt(r2[b])
+            out[b] += s * (1.0 + r + r * r / 3.0) * exp(-r)
+
+
+@compiled
 def covariances(kind, F, f, hamming, starts, scales, m, r2, out):
     """Write to ``out[:m]`` the covariances of ``f`` with the first m points; r2 is work space."""
     for b in range(m):
         out[b] = 0.0
     for j in range(len(scales)):
-        distances(F, f, hamming, starts[j], starts[j + 1], m, r2)
-        s = scales[j]
-        if kind == SE:
-            for b in range(m):
-                out[b] += s * exp(-0.5 * r2[b])
+        add_group(kind, F, f, hamming, starts[j], starts[j + 1], scales[j], m, r2, out)
+
+
+@compiled
+def powers(kind, F, hamming, falling, rising):
+    """Write exp(-F) and exp(F), F in the kernel's units, of columns that are groups: (C, n) each.
+
+    Of these, exp(-|a - b|) is the smaller of two products: a seventh of the cost of an
+    exponential, which is what a sum over columns is made of. Both are 0 where it cannot be had.
+    """
+    root = _SQRT3 if kind == MATERN32 else _SQRT5
+    for c in range(len(falling)):
+        largest = 0.0
+        for b in range(F.shape[1]):
+            largest = max(largest, abs(F[c, b]))
+        usable = kind != SE and hamming[c] == 0.0 and root * largest < 600.0  # 1e260
+        for b in range(F.shape[1]):
+            falling[c, b] = exp(-root * F[c, b]) if usable else 0.0
+            rising[c, b] = 1.0 / falling[c, b] if usable else 0.0
+
+
+@compiled
+def covariances_by_column(kind, F, f, hamming, scales, falling, rising, down, up, m, r2, out):
+    """Write covariances under groups of one column each; ``down`` and ``up`` are f's powers."""
+    for b in range(m):
+        out[b] = 0.0
+    for c in range(len(scales)):
+        s, x, p, q = scales[c], f[c], up[c], down[c]
+        if p == 0.0 or (m > 0 and rising[c, 0] == 0.0):
+            add_group(kind, F, f, hamming, c, c + 1, s, m, r2, out)
         elif kind == MATERN32:
             for b in range(m):
-                r = _SQRT3 * math.sqrt(r2[b])
-                out[b] += s * (1.0 + r) * exp(-r)
+                r = _SQRT3 * abs(F[c, b] - x)
+                out[b] += s * (1.0 + r) * min(rising[c, b] * q, falling[c, b] * p)
         else:
             for b in range(m):
-                r = _SQRT5 * math.sqrt(r2[b])
-                out[b] += s * (1.0 + r + r * r / 3.0) * exp(-r)
+                r = _SQRT5 * abs(F[c, b] - x)
+                out[b] += s * (1.0 + r + r * r / 3.0) * min(rising[c, b] * q, falling[c, b] * p)
 
 
 @compiled
@@ -108,30 +150,45 @@ def slopes(kind, r2, m):
 @compiled
 def cross(kind, F, G, hamming, starts, scales, out):
     """Write the covariances of G (C, m) with F (C, n) to ``out (m, n)``."""
-    n = F.shape[1]
-    f = np.empty(F.shape[0])
-    r2 = np.empty(n)
-    for a in range(G.shape[1]):
-        for c in range(len(f)):
-            f[c] = G[c, a]
-        covariances(kind, F, f, hamming, starts, scales, n, r2, out[a])
+    fill(kind, F, G, hamming, starts, scales, False, out)
 
 
 @compiled
 def gram(kind, F, hamming, starts, scales, out):
     """Write the covariances of F (C, n) with itself to ``out (n, n)``."""
-    f = np.empty(F.shape[0])
-    r2 = np.empty(F.shape[1])
+    fill(kind, F, F, hamming, starts, scales, True, out)
     prior = 0.0
     for j in range(len(scales)):
         prior += scales[j]
     for a in range(F.shape[1]):
-        for c in range(len(f)):
-            f[c] = F[c, a]
-        covariances(kind, F, f, hamming, starts, scales, a, r2, out[a])
         out[a, a] = prior
         for b in range(a):
             out[b, a] = out[a, b]
+
+
+@compiled
+def fill(kind, F, G, hamming, starts, scales, below, out):
+    """Write the covariances of G (C, m) with F (C, n), or only those below the diagonal."""
+    n_rows, n, m = F.shape[0], F.shape[1], G.shape[1]
+    f, down, up, r2 = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n)
+    n_powers = n_rows if len(scales) == n_rows else 0
+    falling, rising = np.empty((n_powers, n)), np.empty((n_powers, n))
+    falling_of_G, rising_of_G = np.empty((n_powers, m)), np.empty((n_powers, m))
+    powers(kind, F, hamming, falling, rising)
+    powers(kind, G, hamming, falling_of_G, rising_of_G)
+    for a in range(m):
+        for c in range(n_rows):
+            f[c] = G[c, a]
+        most = a if below else n
+        if n_powers == 0:
+            covariances(kind, F, f, hamming, starts, scales, most, r2, out[a])
+            continue
+        for c in range(n_powers):
+            down[c] = falling_of_G[c, a]
+            up[c] = rising_of_G[c, a]
+        covariances_by_column(
+            kind, F, f, hamming, scales, falling, rising, down, up, most, r2, out[a]
+        )
 
 
 @compiled
@@ -145,6 +202,9 @@ def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthsca
     f = np.empty(F.shape[0])
     r2 = np.empty(n)
     w = np.empty(n)
+    n_powers = len(f) if len(scales) == len(f) else 0
+    falling, rising = np.empty((n_powers, n)), np.empty((n_powers, n))
+    powers(kind, F, hamming, falling, rising)
     trace = 0.0
     for a in range(n):
         trace += alpha[a] * alpha[a] - inverse[a, a]
@@ -159,9 +219,27 @@ def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthsca
             w[b] = alpha[a] * alpha[b] - inverse[a, b]
         for j in range(len(scales)):
             lo, hi = starts[j], starts[j + 1]
-            distances(F, f, hamming, lo, hi, a, r2)
             s = scales[j]
             total = 0.0
+            if n_powers > 0 and rising[j, 0] > 0.0:
+                slope = 0.0
+                x, p, q = f[j], rising[j, a], falling[j, a]
+                if kind == MATERN32:
+                    for b in range(a):
+                        r = _SQRT3 * abs(F[j, b] - x)
+                        e = w[b] * min(rising[j, b] * q, falling[j, b] * p)
+                        total += (1.0 + r) * e
+                        slope += r * r * e
+                else:
+                    for b in range(a):
+                        r = _SQRT5 * abs(F[j, b] - x)
+                        e = w[b] * min(rising[j, b] * q, falling[j, b] * p)
+                        total += (1.0 + r + r * r / 3.0) * e
+                        slope += (1.0 + r) * r * r / 3.0 * e
+                by_scale[j] += s * total
+                by_lengthscale[j] += s * slope
+                continue
+            distances(F, f, hamming, lo, hi, a, r2)
             # One exponential serves the covariance and its slope, which replaces r2.
             if kind == SE:
                 for b in range(a):

@@ -35,6 +35,7 @@ from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
 from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import prediction
@@ -128,7 +129,7 @@ class AddGPUCB:
             n_decompositions,
             shared_hyperparameters,
         )
-        self._plain = PlainQueries(kernel, True, ("inverse-square",), ("log-ei",), n_cyc)
+        self._plain = PlainQueries(kernel, True, (ALL_MATTER,), ("log-ei",), n_cyc)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:

@@ -26,13 +26,15 @@ from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.information import gained
 from optuna_hdbo._core.maximise import Effort
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.plain import ALL_MATTER
+from optuna_hdbo._core.plain import FEW_MATTER
+from optuna_hdbo._core.plain import FLAT
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import prediction
@@ -102,9 +104,7 @@ class GPMI:
         self.min_exploration = min_exploration
         self.n_cyc = n_cyc
         self.ungrouped = ungrouped
-        beliefs: tuple[PriorName, ...] = ("flat",)
-        if priors:
-            beliefs = ("inverse-square", "dimension-scaled")
+        beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self.alternate = alternate
         known = check_decomposition(decomposition)
         self._additive: AdditiveModel | None = None

@@ -1,15 +1,17 @@
 """GP-UCB (Srinivas et al. 2010): one Gaussian process over all columns.
 
 It is Add-GP-UCB with a single group; ``as_published`` runs it that way. The defaults alternate
-between expected improvements over all columns and bounds along one, and between two beliefs about
-how many columns matter.
+between expected improvements over all columns and bounds along one, and between three beliefs:
+that all columns matter, that few do, and that none interact.
 """
 
 from __future__ import annotations
 
 from optuna_hdbo._core.feasibility import ConstraintModels
-from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
+from optuna_hdbo._core.plain import ALL_MATTER
+from optuna_hdbo._core.plain import FEW_MATTER
+from optuna_hdbo._core.plain import NONE_INTERACT
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import Question
 from optuna_hdbo._core.plain import prediction
@@ -46,8 +48,8 @@ class GPUCB:
         check_beta(beta)
         self.beta = beta
         questions: tuple[Question, ...] = ("log-ei",) if alternate else ("ucb",)
-        priors: tuple[PriorName, ...] = ("inverse-square", "dimension-scaled")
-        self._plain = PlainQueries(kernel, ard, priors, questions, n_cyc, probes=alternate)
+        beliefs = (ALL_MATTER, FEW_MATTER, NONE_INTERACT)
+        self._plain = PlainQueries(kernel, ard, beliefs, questions, n_cyc, probes=alternate)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:

@@ -16,9 +16,11 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.feasibility import merits
-from optuna_hdbo._core.fit import PriorName
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.isotropic import IsotropicModel
+from optuna_hdbo._core.plain import ALL_MATTER
+from optuna_hdbo._core.plain import FEW_MATTER
+from optuna_hdbo._core.plain import FLAT
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import is_probe
@@ -105,12 +107,10 @@ class MSUCB:
         self.ard = ard
         self._effort = SubspaceEffort(n_leaders=n_starts)
         self.alternate = alternate
-        beliefs: tuple[PriorName, ...] = ("flat",)
-        if priors:
-            beliefs = ("inverse-square", "dimension-scaled")
+        beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self._plain = PlainQueries(kernel, True, beliefs, (), n_cyc)
         self._constraints = ConstraintModels(kernel)
-        self._isotropic = IsotropicModel(kernel, beliefs[-1], n_cyc)
+        self._isotropic = IsotropicModel(kernel, beliefs[-1].prior, n_cyc)
         self._warned = False
 
     def validate(self, domain: Domain) -> None:

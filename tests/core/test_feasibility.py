@@ -21,6 +21,7 @@ from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import PlainQueries
 
 
@@ -39,7 +40,7 @@ def halves(n: int = 14, scale: float = 1.0) -> Observations:
 
 
 def objective(seen: Observations) -> PlainQueries:
-    return PlainQueries("matern52", True, ("inverse-square",), ("log-ei",), None)
+    return PlainQueries("matern52", True, (ALL_MATTER,), ("log-ei",), None)
 
 
 def test_without_constraints_nothing_changes() -> None:
@@ -47,7 +48,7 @@ def test_without_constraints_nothing_changes() -> None:
     feasibility, record = ConstraintModels().read(DOMAIN, seen)
     assert record == {}
     assert np.array_equal(feasibility.merit, seen.y)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
     assert isinstance(feasibility.improvement(posterior), Acquisition)
     assert isinstance(feasibility.optimistic(posterior, 1.0), Acquisition)
 
@@ -72,7 +73,7 @@ def test_no_incumbent_while_nothing_is_feasible() -> None:
     feasibility, record = ConstraintModels().read(DOMAIN, seen)
     assert feasibility.incumbent is None
     assert len(record) == 2
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
     near, far = feasibility.improvement(posterior)(np.array([[0.0, 0.0], [1.0, 1.0]]))
     assert near > far
 
@@ -128,7 +129,7 @@ def test_any_constraint_values_are_survived(value: float) -> None:
     for given in (constraints, np.full_like(constraints, value)):
         feasibility, _ = ConstraintModels().read(DOMAIN, replace(seen, constraints=given))
         assert np.isfinite(feasibility.merit).all()
-        posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+        posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
         for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 1)):
             assert np.isfinite(utility(seen.X)).all()
 
@@ -136,7 +137,7 @@ def test_any_constraint_values_are_survived(value: float) -> None:
 def test_a_sum_has_the_gradient_of_its_values_and_climbs() -> None:
     seen = halves()
     feasibility, _ = ConstraintModels().read(DOMAIN, seen)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
     for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 0.5)):
         assert isinstance(utility, Sum)
         x = np.array([0.62, 0.31])
@@ -157,7 +158,7 @@ def test_the_bound_is_optimistic_about_constraints() -> None:
     seen = halves()
     models = ConstraintModels()
     feasibility, _ = models.read(DOMAIN, seen)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, "inverse-square")
+    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
     wide, narrow = feasibility.optimistic(posterior, 1e7), feasibility.optimistic(posterior, 0.0)
     Z = np.random.default_rng(1).random((50, 2))
     np.testing.assert_allclose(wide(Z), Acquisition.ucb(posterior, 1e7)(Z))

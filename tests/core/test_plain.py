@@ -18,13 +18,16 @@ from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import COLD_EVERY
+from optuna_hdbo._core.plain import FEW_MATTER
 from optuna_hdbo._core.plain import LEAST_SHARE
+from optuna_hdbo._core.plain import NONE_INTERACT
 from optuna_hdbo._core.plain import PlainQueries
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import is_probe
 from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.plain import share
+from optuna_hdbo._core.plain import shares
 from optuna_hdbo._core.plain import starts_of_fit
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.surrogate import cold_start
@@ -34,7 +37,7 @@ def queries(**settings: Any) -> PlainQueries:
     defaults = {
         "kind": "se",
         "ard": True,
-        "priors": ("inverse-square", "dimension-scaled"),
+        "beliefs": (ALL_MATTER, FEW_MATTER, NONE_INTERACT),
         "questions": ("ucb", "log-ei"),
         "n_cyc": 3,
     }
@@ -59,32 +62,57 @@ def test_good_points_come_first_to_last() -> None:
 
 
 @pytest.mark.parametrize("name", ["mixed", "continuous", "discrete", "single"])
-def test_priors_keep_their_own_fits(name: str) -> None:
+def test_beliefs_keep_their_own_fits(name: str) -> None:
     ledger = Ledger.started(DOMAINS[name], 6)
     plain = queries()
     for step in range(affordable(8, 4)):
         seen = ledger.seen()
-        x, record, posterior = ask(plain, ledger.domain, seen, seed=step)
+        x, record, _ = ask(plain, ledger.domain, seen, seed=step)
         assert is_admissible(ledger.domain, x)
-        due = {f"plain:{prior}" for prior in plain.priors} if step % 3 == 0 else set()
+        due = {f"plain:{belief.key}" for belief in plain.beliefs} if step % 3 == 0 else set()
+        if len(ledger.domain) == 1:
+            due -= {"plain:inverse-square:separable"}
         assert set(record) == due
-        assert len(posterior.kernel.groups) == 1
+        for key, fit in record.items():
+            n_groups = len(ledger.domain) if key.endswith("separable") else 1
+            assert len(fit["groups"]) == n_groups
+            assert len(set(fit["scales"])) == 1
         if record:
             ledger.records.append(Record(seen.step, "complete", record))
         ledger.observe(x)
 
 
 def test_the_model_that_predicts_better_is_asked_more_often() -> None:
-    shares = [share(advantage) for advantage in np.linspace(-5.0, 5.0, 21)]
-    assert shares == sorted(shares)
-    assert shares[0] == LEAST_SHARE
-    assert shares[-1] == 1.0 - LEAST_SHARE
-    assert share(-1.0) == 0.5
+    asked = [shares(np.array([advantage, 0.0]))[0] for advantage in np.linspace(-5.0, 5.0, 21)]
+    assert asked == sorted(asked)
+    assert asked[0] == pytest.approx(LEAST_SHARE)
+    assert asked[-1] == pytest.approx(1.0 - LEAST_SHARE)
+    assert shares(np.zeros(3)) == pytest.approx(1.0 / 3.0)
+    for scores in ([9.0, 0.0, 0.0], [0.0, 8.8, 9.0], [-np.inf, 0.0, -1.0]):
+        share = shares(np.array(scores))
+        assert share.sum() == pytest.approx(1.0)
+        assert share.min() >= 0.9 * LEAST_SHARE
+        assert np.argmax(share) == np.argmax(scores)
+
+
+@pytest.mark.parametrize("separable", [True, False])
+def test_of_a_sum_and_of_a_product_the_right_one_is_asked(separable: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 4))
+    waves = np.sin(7.0 * X + np.arange(4))
+    seen = Observations.from_arrays(X, waves.sum(axis=1) if separable else waves.prod(axis=1))
+    plain = queries(beliefs=(ALL_MATTER, NONE_INTERACT), kind="matern52")
+    domain = make_domain(*[None] * 4)
+    asked = [
+        len(plain.believed(domain, seen, np.random.default_rng(seed))[0].kernel.groups) == 4
+        for seed in range(affordable(40, 12))
+    ]
+    assert (np.mean(asked) > 0.5) == separable
 
 
 def test_questions_take_turns() -> None:
     ledger = Ledger.started(make_domain(None, None), 10)
-    plain = queries(priors=("inverse-square",))
+    plain = queries(beliefs=(ALL_MATTER,))
     points = {
         width: [ask(plain, ledger.domain, ledger.seen(step=step), width)[0] for step in (10, 11)]
         for width in (0.0, 50.0)
@@ -102,7 +130,7 @@ def test_probes_move_a_column_that_all_good_trials_have_at_one_value() -> None:
     value = -((X - 0.5) ** 2).sum(axis=1)
     seen = Observations.from_arrays(X, value)
     best = X[np.argmax(value)]
-    plain = queries(priors=("inverse-square",), questions=("log-ei",), probes=True)
+    plain = queries(beliefs=(ALL_MATTER,), questions=("log-ei",), probes=True)
     probes = [
         x
         for x in (ask(plain, domain, seen, 2.0, seed)[0] for seed in range(12))

@@ -16,7 +16,12 @@ from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._jit import kernels
 
 
-LAYOUTS = {"plain": ((3,), 0), "additive": ((2, 1, 1), 0), "mixed": ((1, 3, 2), 3)}
+LAYOUTS = {
+    "plain": ((3,), 0),
+    "additive": ((2, 1, 1), 0),
+    "columns": ((1, 1, 1), 1),
+    "mixed": ((1, 3, 2), 3),
+}
 
 
 @pytest.fixture(params=list(LAYOUTS))
@@ -103,21 +108,55 @@ def test_slopes(kind: str) -> None:
     np.testing.assert_allclose(r2[1:-1], expected[1:], rtol=1e-5)
 
 
-@pytest.mark.parametrize("lengthscale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("starts", [[0, 2], [0, 1, 2]])
+@pytest.mark.parametrize("lengthscale", [1e-100, 1e-6, 2e-3, 5e-3, 1.0, 1e6])
 @pytest.mark.parametrize("kind", KINDS)
-def test_extreme_lengthscales_stay_finite(kind: str, lengthscale: float) -> None:
+def test_extreme_lengthscales_stay_finite(
+    kind: str, lengthscale: float, starts: list[int]
+) -> None:
     X = np.random.default_rng(6).random((4, 2))
+    X[0] = [0.0, 1.0]
     F = np.ascontiguousarray(X.T / lengthscale)
     K = np.empty((4, 4))
-    args = KINDS[kind], F, np.zeros(2), np.array([0, 2]), np.ones(1)
+    n_groups = len(starts) - 1
+    scales = np.full(n_groups, 1.0 / n_groups)
+    args = KINDS[kind], F, np.zeros(2), np.array(starts), scales
     kernels.gram(*args, K)
-    expected = {1e-6: np.eye(4), 1e6: np.ones((4, 4))}
+    expected = {1e-100: np.eye(4), 1e-6: np.eye(4), 1e6: np.ones((4, 4))}
     np.testing.assert_allclose(K, expected.get(lengthscale, K), atol=1e-10)
-    by_lengthscale, by_scale = np.empty(2), np.empty(1)
+    assert np.isfinite(K).all()
+    by_lengthscale, by_scale = np.empty(2), np.empty(n_groups)
     trace = kernels.gram_gradient(*args, np.zeros(4), -np.eye(4), by_lengthscale, by_scale)
     assert np.all(np.isfinite(by_lengthscale))
-    assert by_scale == pytest.approx(2.0)
+    assert by_scale.sum() == pytest.approx(2.0)
     assert trace == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_their_own_of_all_ranges_beside_each_other(kind: str) -> None:
+    """Products of exponentials stand for one, but not for ranges where they would overflow."""
+    rng = np.random.default_rng(8)
+    ranges = np.array([1e-3, 1.0, 200.0, 260.0, 300.0, 1e4, 1.0])
+    F = ranges[:, None] * rng.random((len(ranges), 9))
+    F[:, 4] = F[:, 3] + 1e-3
+    hamming = np.array([0.0] * 6 + [0.7])
+    F[6] = np.round(3.0 * F[6])
+    starts, scales = np.arange(len(ranges) + 1), rng.random(len(ranges))
+    args = KINDS[kind], F, hamming, starts, scales
+    K, C = np.empty((9, 9)), np.empty((4, 5))
+    kernels.gram(*args, K)
+    np.testing.assert_allclose(K, reference.gram(*args), rtol=1e-12)
+    few = np.ascontiguousarray(F[:, 5:])
+    rest = np.ascontiguousarray(F[:, :5])
+    kernels.cross(args[0], rest, few, *args[2:], C)
+    np.testing.assert_allclose(C, K[5:, :5], rtol=1e-12)
+    W = rng.standard_normal((9, 9))
+    W += W.T
+    by_lengthscale, by_scale = np.empty(len(ranges)), np.empty(len(ranges))
+    kernels.gram_gradient(*args, np.zeros(9), -W, by_lengthscale, by_scale)
+    expected = reference.gram_gradient(*args, W)
+    np.testing.assert_allclose(by_lengthscale, expected[0], rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(by_scale, expected[1], rtol=1e-5, atol=1e-9)
 
 
 def test_gram_gradient(kernel: Kernel) -> None:

@@ -20,6 +20,7 @@ from histories import make_posterior
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.information import gained
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_mi import GPMI
@@ -121,7 +122,7 @@ def test_exploration_shrinks_and_that_of_gp_ucb_grows() -> None:
             ledger = Ledger.started(make_domain(None, None), n, peak)
             method = GPMI(exploration=exploration, alternate=False)  # type: ignore[arg-type]
             seen = ledger.seen()
-            posterior, _ = method._plain.posterior(ledger.domain, seen, "inverse-square")
+            posterior, _ = method._plain.posterior(ledger.domain, seen, ALL_MATTER)
             acquisition = method._instance(posterior, seen, ledger.domain)
             corner = np.array([[1.0, 0.0]])
             mean, variance = posterior.predict(corner)

@@ -306,13 +306,16 @@ HOSTILE: list[Any] = [
 ]
 
 
+BELIEFS = ("inverse-square", "inverse-square:separable", "dimension-scaled")
+FIT_KEYS = ("additive", "whole", "important", *(f"plain:{belief}" for belief in BELIEFS))
+
+
 @every_method
 def test_records_of_others_do_no_harm(build: Callable[[], Method]) -> None:
     """What cannot be understood is passed over: the point is that without such records."""
     ledger = Ledger.started(DOMAINS["mixed"], 6)
     clean = ask(build(), ledger)
-    keys = ("additive", "cap", "plain:inverse-square", "plain:dimension-scaled", "fit", "node", "")
-    keys += ("selection", "whole", "important")
+    keys = (*FIT_KEYS, "cap", "fit", "node", "", "selection")
     for i, nonsense in enumerate(HOSTILE):
         ledger.records.append(Record(i, "complete", dict.fromkeys(keys, nonsense)))
     suggestion = ask(build(), ledger)
@@ -353,8 +356,7 @@ def test_records_of_another_version_are_survived(
     """A valid fit of some of the columns, or an extreme one, as another version may leave."""
     ledger = Ledger.started(DOMAINS["mixed"], 6)
     record = valid_record(["x0", "x2", "x3"], **changes)
-    keys = ("additive", "plain:inverse-square", "plain:dimension-scaled", "whole", "important")
-    ledger.records.append(Record(3, "complete", dict.fromkeys(keys, record)))
+    ledger.records.append(Record(3, "complete", dict.fromkeys(FIT_KEYS, record)))
     method = build()
     for suggestion in ledger.run(method, 3):
         assert_sane(ledger.domain, suggestion)
