@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -118,6 +119,14 @@ def shares(scores: FloatArray) -> FloatArray:
     return np.asarray(share, np.float64)
 
 
+def drawn(
+    posteriors: Sequence[Posterior], beliefs: Sequence[Belief], rng: np.random.Generator
+) -> int:
+    """Return which of the posteriors under these beliefs is asked this time."""
+    scores = [p.log_predictive() + b.ahead for p, b in zip(posteriors, beliefs, strict=True)]
+    return int((rng.random() > np.cumsum(shares(np.array(scores)))[:-1]).sum())
+
+
 def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[str, float]:
     """Return what the model expects at x (D,), in the objective's units."""
     mean, variance = posterior.predict(x[None])
@@ -215,11 +224,8 @@ class PlainQueries:
         # A single column has nothing to interact with.
         beliefs = [b for b in self.beliefs if len(domain) > 1 or not b.separable]
         if len(beliefs) > 1:
-            scores = np.empty(len(beliefs))
-            for i, belief in enumerate(beliefs):
-                spare, _ = self.posterior(domain, seen, belief, record, SPARE_GROWTH)
-                scores[i] = spare.log_predictive() + belief.ahead
-            asked = int((rng.random() > np.cumsum(shares(scores))[:-1]).sum())
+            spare = [self.posterior(domain, seen, b, record, SPARE_GROWTH)[0] for b in beliefs]
+            asked = drawn(spare, beliefs, rng)
         return self.posterior(domain, seen, beliefs[asked], record)
 
     def posterior(

@@ -28,6 +28,10 @@ from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._core.importance import grad_is
 from optuna_hdbo._core.maximise import Maximiser
 from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.plain import FEW_MATTER
+from optuna_hdbo._core.plain import NONE_INTERACT
+from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.plain import drawn
 from optuna_hdbo._core.plain import good_points
 from optuna_hdbo._core.plain import prediction
 from optuna_hdbo._core.selection import Selection
@@ -57,7 +61,7 @@ WHOLE, IMPORTANT = "whole", "important"
 MAX_POINTS = 300
 """Subsets are compared on so many observations at most."""
 
-WHOLE_PRIOR: PriorName = "dimension-scaled"
+WHOLE_PRIOR: PriorName = FEW_MATTER.prior
 """Of lengthscales when all columns are in the model."""
 
 PATIENCE = 3
@@ -112,6 +116,7 @@ class VSBO:
         self.kernel = kernel
         self.n_init = n_init
         self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
+        self._by_column = PlainQueries(kernel, True, (NONE_INTERACT,), (), None, name=WHOLE)
         self._conditionals = cma.ConditionalCache()
         self._constraints = ConstraintModels(kernel)
 
@@ -130,6 +135,8 @@ class VSBO:
             columns = everything
             source = self._source(WHOLE, domain, seen.X, seen, record, again=selection is None)
             posterior = self._posterior(WHOLE, source, seen.X, seen, seen.pending)
+            if self.priors and selection is not None and len(domain) > 1:
+                posterior = self._or_by_column(domain, seen, posterior, record, rng)
             known = np.concatenate([seen.X, seen.pending])
             x = self._ask(domain, seen, posterior, known, record, rng)
         else:
@@ -193,6 +200,24 @@ class VSBO:
         pending: FloatArray,
     ) -> Posterior:
         return self._caches[key].posterior(*source, X, seen.y, pending)
+
+    def _or_by_column(
+        self,
+        domain: Domain,
+        seen: Observations,
+        joint: Posterior,
+        record: dict[str, Any],
+        rng: np.random.Generator,
+    ) -> Posterior:
+        """Return the posterior of all columns or that of a sum over them, as they predict.
+
+        What the selection leaves out are weak effects, too weak for any of their interactions to
+        be seen, and a sum finds those in the fewest observations.
+        """
+        belief = NONE_INTERACT
+        by_column, _ = self._by_column.posterior(domain, seen, belief, record)
+        both = joint, by_column
+        return both[drawn(both, (FEW_MATTER, belief), rng)]
 
     # queries -------------------------------------------------------------------------------------
 

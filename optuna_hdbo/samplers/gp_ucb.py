@@ -21,12 +21,12 @@ class GPUCBSampler(HDBOSampler):
     By default most queries ask for the largest expected improvement. Of D parameters' queries, a
     share of 12 / D (at most a half) are probes: they ask for the largest upper confidence bound
     where a single parameter leaves the best trial, because one that sits at a wrong value in all
-    good trials looks idle to a model and would stay there. Two models answer, with opposite
-    priors of the lengthscales: one expects every parameter to matter (that of Optuna's
-    ``GPSampler``), one, scaled by the dimension, that few do (Hvarfner, Hellsten & Nardi 2024).
-    Whichever predicts the observations better, each from all the others, is asked more often.
-    :meth:`as_published`
-    gives the paper's GP-UCB instead.
+    good trials looks idle to a model and would stay there. Three models answer: one expects every
+    parameter to matter (with the prior of Optuna's ``GPSampler``), one, with a prior scaled by the
+    dimension, that few do (Hvarfner, Hellsten & Nardi 2024), and one takes the objective for a sum
+    over single parameters. Whichever predicts the observations better, each from all the others,
+    is asked more often.
+    :meth:`as_published` gives the paper's GP-UCB instead.
 
     Parameters
     ----------

@@ -48,7 +48,8 @@ class VSBOSampler(HDBOSampler):
         Draws from the normal distribution, of which the most promising one is taken.
     whole_every : int
         Every so many trials all parameters are asked for at once, so that what was not selected
-        can show its worth; 0 for never.
+        can show its worth; 0 for never. With ``priors``, a sum over single parameters may answer,
+        where that predicts better.
     n_cyc : int or None
         Observations between two fits of the selected parameters' process; ``None`` is 5 % of the
         observations, at least 2.

@@ -308,6 +308,7 @@ HOSTILE: list[Any] = [
 
 BELIEFS = ("inverse-square", "inverse-square:separable", "dimension-scaled")
 FIT_KEYS = ("additive", "whole", "important", *(f"plain:{belief}" for belief in BELIEFS))
+FIT_KEYS += ("whole:inverse-square:separable",)
 
 
 @every_method
