@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.gp import Posterior
 from optuna_hdbo._jit import importance as jit
 
 
-N_AT_ONCE = 2000
+N_AT_ONCE = 500
 """Points whose covariances are held in memory at once."""
 
 
@@ -50,25 +52,68 @@ def _sum_over(
 ) -> FloatArray:
     kernel = posterior.kernel
     n, columns = len(posterior.X), kernel.columns
-    K = np.empty((len(points), n))
-    changes = np.empty((len(columns), len(points)))
     differs = domain.discrete[columns]
-    jit.sensitivities(
-        kernel.code,
-        posterior.features,
-        kernel.features(points),
-        kernel.features(others),
-        kernel.hamming,
-        differs,
-        kernel.starts,
-        kernel.scales,
-        posterior.alpha,
-        K,
-        changes,
-    )
+    G, H = kernel.features(points), kernel.features(others)
+    K, changes = sensitivities(kernel, posterior.features, G, H, differs, posterior.alpha)
     V = K @ posterior.linv[:n, :n].T
     variance = kernel.variance - np.einsum("ij,ij->i", V, V)
     std = np.sqrt(np.maximum(variance, 1e-10 * kernel.variance))
     total = np.zeros(len(domain))
     total[columns] = (np.abs(changes) / std).sum(axis=1) * np.where(differs, 1.0, kernel.inverse)
     return total
+
+
+def sensitivities(
+    kernel: Kernel,
+    F: FloatArray,
+    G: FloatArray,
+    H: FloatArray,
+    differs: BoolArray,
+    alpha: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the covariances of points with observed ones, and how the mean changes at them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    F : FloatArray, shape (C, n)
+        Features of the observed points.
+    G : FloatArray, shape (C, m)
+        Those of the points.
+    H : FloatArray, shape (C, m)
+        What rows marked ``differs`` become, one at a time.
+    differs : BoolArray, shape (C,)
+    alpha : FloatArray, shape (n,)
+
+    Returns
+    -------
+    K : FloatArray, shape (m, n)
+    changes : FloatArray, shape (C, m)
+        Derivatives of the mean by the features or, in rows marked ``differs``, its changes.
+    """
+    m, n = G.shape[1], F.shape[1]
+    K, W = np.zeros((m, n)), np.empty((m, n))
+    changes = np.empty(G.shape)
+    for j, scale in enumerate(kernel.scales):
+        rows = np.arange(kernel.starts[j], kernel.starts[j + 1])
+        smooth = rows[~differs[rows]]
+        r2 = _squared_distances(F[rows], G[rows], kernel.hamming[rows])
+        jit.add_covariances(kernel.code, r2, scale, alpha, K, W)
+        changes[smooth] = F[smooth] @ W.T - G[smooth] * W.sum(axis=1)
+        for c in rows[differs[rows]]:
+            jit.differences(
+                kernel.code, r2, F[c], G[c], H[c], kernel.hamming[c], scale, alpha, changes[c]
+            )
+    return K, changes
+
+
+def _squared_distances(F: FloatArray, G: FloatArray, hamming: FloatArray) -> FloatArray:
+    """Return those of points G (C, m) and F (C, n), shape (m, n); rounding may leave them < 0."""
+    numerical = hamming == 0.0
+    A, B = F[numerical], G[numerical]
+    r2 = (-2.0 * B.T) @ A
+    r2 += (B**2).sum(axis=0)[:, None]
+    r2 += (A**2).sum(axis=0)
+    for c in np.flatnonzero(~numerical):
+        r2 += hamming[c] * (G[c][:, None] != F[c])
+    return np.asarray(r2, np.float64)

@@ -1,8 +1,7 @@
-"""How a posterior mean changes with each column, at many points at once.
+"""How a posterior mean changes with each column, at many points at once: the elementwise part.
 
-A *model* is what :mod:`optuna_hdbo._jit.acquisition` calls one, less the factor: the posterior's
-standard deviation is a product of large matrices, which BLAS computes from the covariances that
-are written here.
+Distances between all pairs, derivatives and standard deviations are products of large matrices,
+which BLAS computes; what is between them is here.
 """
 
 from __future__ import annotations
@@ -14,10 +13,7 @@ import numpy as np
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.kernels import MATERN32
 from optuna_hdbo._jit.kernels import SE
-from optuna_hdbo._jit.kernels import covariances
-from optuna_hdbo._jit.kernels import distances
 from optuna_hdbo._jit.kernels import exp
-from optuna_hdbo._jit.kernels import slopes
 
 
 _SQRT3 = math.sqrt(3.0)
@@ -25,48 +21,47 @@ _SQRT5 = math.sqrt(5.0)
 
 
 @compiled
-def sensitivities(kind, F, G, H, hamming, differs, starts, scales, alpha, K, out):
-    """Write how the mean at G (C, m) changes with each row of features to ``out (C, m)``.
+def add_covariances(kind, r2, s, alpha, K, W):
+    """Add s k(r) to ``K (m, n)`` and write its slope -2 s dk/d(r^2) times alpha to ``W (m, n)``.
 
-    That is the derivative by the feature or, in rows marked ``differs (C,)``, the change of the
-    mean when the feature alone becomes that of H (C, m). ``F (C, n)`` are the observed points;
-    their covariances with G are written to ``K (m, n)``.
+    ``r2 (m, n)`` are squared distances within a group of scale s, less than 0 where they were
+    rounded.
     """
-    n = F.shape[1]
-    f = np.empty(F.shape[0])
-    r2, w, other = np.empty(n), np.empty(n), np.empty(n)
-    for a in range(G.shape[1]):
-        for c in range(len(f)):
-            f[c] = G[c, a]
-        covariances(kind, F, f, hamming, starts, scales, n, r2, K[a])
-        for j in range(len(scales)):
-            lo, hi = starts[j], starts[j + 1]
-            distances(F, f, hamming, lo, hi, n, r2)
-            for b in range(n):
-                w[b] = r2[b]
-            slopes(kind, w, n)
-            for b in range(n):
-                w[b] *= scales[j] * alpha[b]
-            here = 0.0
-            for c in range(lo, hi):
-                if differs[c]:
-                    here = weighted(kind, r2, alpha)
-                    break
-            for c in range(lo, hi):
-                if differs[c]:
-                    h = hamming[c]
-                    for b in range(n):
-                        if h > 0.0:
-                            change = h * ((F[c, b] != H[c, a]) - 1.0 * (F[c, b] != f[c]))
-                        else:
-                            change = (F[c, b] - H[c, a]) ** 2 - (F[c, b] - f[c]) ** 2
-                        other[b] = max(r2[b] + change, 0.0)
-                    out[c, a] = scales[j] * (weighted(kind, other, alpha) - here)
-                else:
-                    total = 0.0
-                    for b in range(n):
-                        total += w[b] * (F[c, b] - f[c])
-                    out[c, a] = total
+    for a in range(len(r2)):
+        for b in range(len(alpha)):
+            if kind == SE:
+                e = s * exp(-0.5 * max(r2[a, b], 0.0))
+                K[a, b] += e
+                W[a, b] = alpha[b] * e
+            elif kind == MATERN32:
+                r = _SQRT3 * math.sqrt(max(r2[a, b], 0.0))
+                e = s * exp(-r)
+                K[a, b] += (1.0 + r) * e
+                W[a, b] = alpha[b] * 3.0 * e
+            else:
+                r = _SQRT5 * math.sqrt(max(r2[a, b], 0.0))
+                e = s * exp(-r)
+                K[a, b] += (1.0 + r + r * r / 3.0) * e
+                W[a, b] = alpha[b] * (5.0 / 3.0) * (1.0 + r) * e
+
+
+@compiled
+def differences(kind, r2, f, g, h, hamming, s, alpha, out):
+    """Write to ``out (m,)`` the change of the mean when one feature alone goes from g to h (m,).
+
+    ``f (n,)`` is that feature of the observed points, ``hamming`` as in the kernels, and
+    ``r2 (m, n)`` are squared distances of the whole group.
+    """
+    here, there = np.empty(len(alpha)), np.empty(len(alpha))
+    for a in range(len(g)):
+        for b in range(len(alpha)):
+            here[b] = max(r2[a, b], 0.0)
+            if hamming > 0.0:
+                change = hamming * ((f[b] != h[a]) - 1.0 * (f[b] != g[a]))
+            else:
+                change = (f[b] - h[a]) ** 2 - (f[b] - g[a]) ** 2
+            there[b] = max(here[b] + change, 0.0)
+        out[a] = s * (weighted(kind, there, alpha) - weighted(kind, here, alpha))
 
 
 @compiled

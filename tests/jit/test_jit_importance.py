@@ -9,6 +9,7 @@ from histories import make_domain
 from histories import make_kernel
 
 from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.importance import sensitivities
 from optuna_hdbo._jit import importance as jit
 
 
@@ -31,20 +32,7 @@ def test_sensitivities(kind: str, groups: list[list[int]]) -> None:
     H = kernel.features(DOMAIN.sample(rng, m))
     alpha = rng.standard_normal(n)
     differs = DOMAIN.discrete[kernel.columns]
-    K, out = np.empty((m, n)), np.empty(G.shape)
-    jit.sensitivities(
-        kernel.code,
-        F,
-        G,
-        H,
-        kernel.hamming,
-        differs,
-        kernel.starts,
-        kernel.scales,
-        alpha,
-        K,
-        out,
-    )
+    K, out = sensitivities(kernel, F, G, H, differs, alpha)
     for a in range(m):
         f = G[:, a]
         k = slow.covariances(kernel.code, F, f, kernel.hamming, kernel.starts, kernel.scales)
