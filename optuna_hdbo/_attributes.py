@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Any
 
+from optuna.storages import InMemoryStorage
+
 
 if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
     from optuna.study import Study
     from optuna.trial import FrozenTrial
     from optuna.trial import TrialState
@@ -30,6 +33,7 @@ MAX_LENGTH = 2**22
 
 _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
+_ATOMS = frozenset((str, int, float, bool, type(None)))
 _SECOND = f"{_SUGGESTION}1"
 _REPORT = "hdbo:"
 
@@ -69,6 +73,19 @@ class StoredSuggestion:
             "record": None if self.record is None else dict(self.record),
         }
         return _ENCODER.encode(fields)
+
+    def is_as_read(self) -> bool:
+        """Tell whether reading the text brings back equal objects of the same types."""
+        return _is_as_read(self.params) and _is_as_read(self.record)
+
+
+def _is_as_read(value: Any) -> bool:
+    kind = type(value)
+    if kind in _ATOMS:
+        return True
+    if kind is list:
+        return all(map(_is_as_read, value))
+    return kind is dict and all(type(k) is str and _is_as_read(value[k]) for k in value)
 
 
 def write_suggestion(
@@ -145,9 +162,29 @@ def read_trials(
     """Return the study's trials by ascending number, not copied: do not write to them.
 
     Under Hyperband these are the trials of all brackets. Without ``states`` the list is complete,
-    and cheap however long it is. ``cached`` accepts the state of affairs when the trial began.
+    and cheap however long it is; it may be the storage's own, in which other threads replace and
+    append trials meanwhile. ``cached`` accepts the state of affairs when the trial began.
     """
+    if states is None and not cached:
+        live = _live_trials(study._storage, study._study_id)
+        if live is not None:
+            return live
     return study._get_trials(deepcopy=False, states=states, use_cache=cached)
+
+
+def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | None:
+    """Return the list that a storage in memory keeps, or None where there is no such thing.
+
+    To copy a list and to drop the copy touches every trial in it: the one thing in a trial of a
+    cheap sampler that would grow with the study. Trials are replaced there, never changed.
+    """
+    if type(storage) is not InMemoryStorage:
+        return None
+    try:
+        live = storage._studies[study_id].trials
+    except (AttributeError, KeyError):  # another version of Optuna, or a study that was deleted
+        return None
+    return live if type(live) is list else None
 
 
 def study_key(study: Study) -> tuple[object, int, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from bisect import bisect_left
 from bisect import insort
 from collections.abc import Iterator
 from collections.abc import Mapping
@@ -12,7 +11,6 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 from typing import Any
-from typing import NamedTuple
 from typing import TypeVar
 from typing import overload
 
@@ -44,21 +42,13 @@ Array = TypeVar("Array", bound=np.ndarray)
 _logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[int, float] = {}
+_NO_SUGGESTION: tuple[list[Any], None] = ([], None)
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "complete",
     TrialState.PRUNED: "pruned",
     TrialState.FAIL: "failed",
     TrialState.RUNNING: "running",
 }
-
-
-class _Finished(NamedTuple):
-    """What is kept of a trial that counts as an observation, beside its row."""
-
-    number: int
-    value: float  # maximised; of a pruned trial, the last one it reported
-    pruned_at: int | None
-    constraints: Mapping[str, float]
 
 
 class _Beginning(Sequence[Record]):
@@ -153,14 +143,17 @@ class History:
         self._forget()
 
     def _forget(self) -> None:
-        self.known: dict[str, BaseDistribution] = {}
+        self.known: Mapping[str, BaseDistribution] = {}
         """Every parameter that a finished trial had, with its latest distribution."""
         self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
-        self._finished: list[_Finished] = []
-        self._pruned: list[int] = []  # positions in the list above
+        # By trial number, for those only that have any: step and value of the last report of a
+        # pruned trial; constraint values.
+        self._pruned: dict[int, tuple[int, float]] = {}
+        self._told: dict[int, Mapping[str, float]] = {}
         self._constraint_names: set[str] = set()
+        self._n_finished = 0  # rows in use of the arrays, by ascending trial number
         self._X = np.empty((0, 0))
         self._values = np.empty(0)
         self._numbers = np.empty(0, dtype=np.int64)
@@ -213,12 +206,18 @@ class History:
 
     def _unsettled(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Return the trials that are new, or that were not finished when last read."""
-        old = sorted(self._open)
-        new = trials[self._n_listed :]
-        if new and new[-1].number != len(trials) - 1:  # no storage of Optuna leaves gaps
+        old = [trials[number] for number in sorted(self._open)]
+        new = trials[self._n_listed :]  # once: others may be appending
+        n_listed = self._n_listed + len(new)
+        if new and new[-1].number != n_listed - 1:  # no storage of Optuna leaves gaps
             raise ValueError("the trials of a study must be numbered without gaps.")
-        self._n_listed = len(trials)
-        return [trials[number] for number in old] + new
+        self._n_listed = n_listed
+        return old + new
+
+    def remember(self, trial: FrozenTrial, text: str, suggestion: StoredSuggestion) -> None:
+        """Spare the reading of a suggestion that has just been written."""
+        if suggestion.is_as_read():
+            self._suggestions[trial.number] = [text], suggestion
 
     def is_taken(self, row: FloatArray) -> bool:
         """Tell whether any trial, finished or running when last read, has this row (D,)."""
@@ -227,8 +226,8 @@ class History:
 
     def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
         """Take in a trial that will never change again."""
+        suggestion = self._latest_suggestion(trial)
         self._suggestions.pop(trial.number, None)
-        suggestion = self._read_suggestion(trial)
         if suggestion is not None:
             if self._records and self._records[-1].number > trial.number:
                 self._records = list(self._records)  # others look at that list's beginning
@@ -240,7 +239,9 @@ class History:
             self._tried.add(row.tobytes())
         if failed:
             return
-        self.known.update(trial.distributions)
+        if self.known != trial.distributions:
+            # Not in place: others keep what they have seen.
+            self.known = {**self.known, **trial.distributions}
         pruned_at, value = None, trial.value
         if trial.state == TrialState.PRUNED:
             pruned_at = trial.last_step if self._use_pruned else None
@@ -251,30 +252,40 @@ class History:
             steps = trial.intermediate_values
             reported = {step: sign * steps[step] for step in steps} if steps else _NOTHING
             self._changes.add_completed(reported, sign * value)
-        self._insert(_Finished(trial.number, sign * value, pruned_at, constraints_of(trial)), row)
+        if pruned_at is not None:
+            self._pruned[trial.number] = pruned_at, sign * value
+        constraints = constraints_of(trial)
+        if constraints:
+            self._told[trial.number] = constraints
+            self._constraint_names.update(constraints)
+        self._insert(trial.number, sign * value, row)
 
     def _allocate(self, n: int, n_columns: int) -> None:
         self._X = np.empty((n, n_columns))
         self._values = np.empty(n)
         self._numbers = np.empty(n, dtype=np.int64)
 
-    def _insert(self, finished: _Finished, row: FloatArray) -> None:
-        n = len(self._finished)
-        at = n
-        if n and self._finished[-1].number > finished.number:
-            at = bisect_left(self._finished, finished.number, key=lambda f: f.number)
-        self._finished.insert(at, finished)
-        self._constraint_names.update(finished.constraints)
+    def _insert(self, number: int, value: float, row: FloatArray) -> None:
+        n = at = self._n_finished
+        if n and self._numbers.item(n - 1) > number:
+            at = int(self._numbers[:n].searchsorted(number))
         # Rows are only ever appended in place: arrays handed out earlier look at the same memory.
         if at < n or n == len(self._X):
             old = self._X, self._values, self._numbers
             self._allocate(max(2 * n, 16), self._X.shape[1])
             for a, b in zip((self._X, self._values, self._numbers), old, strict=True):
                 a[:at], a[at + 1 : n + 1] = b[:at], b[at:n]
-            self._pruned = [i + (i >= at) for i in self._pruned]
-        if finished.pruned_at is not None:
-            insort(self._pruned, at)
-        self._X[at], self._values[at], self._numbers[at] = row, finished.value, finished.number
+        self._X[at], self._values[at], self._numbers[at] = row, value, number
+        self._n_finished = n + 1
+
+    def _latest_suggestion(self, trial: FrozenTrial) -> StoredSuggestion | None:
+        """Return what a trial's attributes say, parsed only where they have changed."""
+        chunks = stored_chunks(trial)
+        known, suggestion = self._suggestions.get(trial.number, _NO_SUGGESTION)
+        if chunks != known:
+            suggestion = self._read_suggestion(trial)
+            self._suggestions[trial.number] = chunks, suggestion
+        return suggestion
 
     def _read_suggestion(self, trial: FrozenTrial) -> StoredSuggestion | None:
         try:
@@ -308,11 +319,7 @@ class History:
         # Only with running trials a list of its own.
         records = list(self._records) if running else _Beginning(self._records)
         for trial in running:
-            chunks = stored_chunks(trial)
-            known, suggestion = self._suggestions.get(trial.number, ([], None))
-            if chunks != known:
-                suggestion = self._read_suggestion(trial)
-                self._suggestions[trial.number] = chunks, suggestion
+            suggestion = self._latest_suggestion(trial)
             row = self._pending_row(trial, suggestion, space)
             if row is not None:
                 pending.append(row)
@@ -320,28 +327,25 @@ class History:
                 assert isinstance(records, list)
                 self._keep_record(records, trial, suggestion)
         self._running = {row.tobytes() for row in pending}
-        n = len(self._finished)
+        n = self._n_finished
         pruned = np.zeros(n, dtype=np.bool_)
-        values = self._values[:n]
+        numbers, values = self._numbers[:n], self._values[:n]
         if self._pruned:
-            pruned[self._pruned] = True
+            at = numbers.searchsorted(list(self._pruned))
+            pruned[at] = True
             values = values.copy()
-            values[self._pruned] = [self._value(self._finished[i]) for i in self._pruned]
+            values[at] = [self._changes.final_value(*last) for last in self._pruned.values()]
         return Observations(
             X=_read_only(self._X[:n]),
             values=_read_only(values),
-            numbers=_read_only(self._numbers[:n]),
+            numbers=_read_only(numbers),
             pruned=pruned,
-            pending=np.array(pending) if pending else np.empty((0, len(space.domain))),
+            pending=np.array(pending) if pending else self._X[:0],
             constraints=self._constraints(),
             records=records,
             step=step,
             sign=sign,
         )
-
-    def _value(self, finished: _Finished) -> float:
-        assert finished.pruned_at is not None
-        return self._changes.final_value(finished.pruned_at, finished.value)
 
     def _pending_row(
         self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace
@@ -361,13 +365,13 @@ class History:
     def _constraints(self) -> FloatArray:
         """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
         columns = sorted(self._constraint_names)
+        n = self._n_finished
         if not columns:
-            return np.empty((len(self._finished), 0))
-        return np.array(
-            [[f.constraints.get(name, math.nan) for name in columns] for f in self._finished]
-        )
+            return np.empty((n, 0))
+        told = [self._told.get(number, {}) for number in self._numbers[:n].tolist()]
+        return np.array([[one.get(name, math.nan) for name in columns] for one in told])
 
 
 def _read_only(array: Array) -> Array:
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array

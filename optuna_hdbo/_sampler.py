@@ -8,6 +8,7 @@ import operator
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
@@ -81,6 +82,7 @@ class HDBOSampler(BaseSampler):
     """
 
     supports_constraints = False
+    multiplies_matrices = True
 
     def __init__(
         self,
@@ -118,10 +120,10 @@ class HDBOSampler(BaseSampler):
         self._lock = threading.Lock()
         self._study: object = None
         self._common = CommonParameters(self._use_pruned)
-        self._listed: tuple[object, int, list[FrozenTrial]] | None = None
+        self._listed: tuple[FrozenTrial, list[FrozenTrial]] | None = None
         self._space = SearchSpace({})
         self._history = History(self._method.name, self._use_pruned)
-        self._validated: dict[str, BaseDistribution] = {}
+        self._validated: Mapping[str, BaseDistribution] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
@@ -172,7 +174,7 @@ class HDBOSampler(BaseSampler):
                 self._common = CommonParameters(self._use_pruned)
             trials = read_trials(study)
             # Optuna asks for a point right after this: no need to list them again.
-            self._listed = key, trial.number, trials
+            self._listed = trial, trials
             return self._common.among(trials)
 
     def sample_relative(
@@ -186,7 +188,7 @@ class HDBOSampler(BaseSampler):
             if not self._space.describes(search_space):
                 self._space = SearchSpace(search_space)
             space = self._space
-            seen = self._history.read(study, trial, space, self._take_list(study, trial))
+            seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
             self._warn_of_constraints(seen)
             if len(seen.values) >= max(self._n_startup_trials, 1):
@@ -198,16 +200,14 @@ class HDBOSampler(BaseSampler):
             write_suggestion(study, trial, stored.to_text())
             return params
 
-    def _take_list(self, study: Study, trial: FrozenTrial) -> list[FrozenTrial] | None:
+    def _take_list(self, trial: FrozenTrial) -> list[FrozenTrial] | None:
         """Return the trials as they were listed a moment ago for this one, if they were.
 
         Every reader of the history takes the list away, so that none gets an older one than it
         has seen.
         """
         listed, self._listed = self._listed, None
-        if listed is None or listed[:2] != (study_key(study), trial.number):
-            return None
-        return listed[2]
+        return None if listed is None or listed[0] is not trial else listed[1]
 
     def _ask(
         self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations
@@ -225,6 +225,7 @@ class HDBOSampler(BaseSampler):
             if self._is_taken(row):  # asking again would bring the same
                 break
             write_suggestion(study, trial, text, replaces=i > 0)
+            self._history.remember(trial, text, stored)
             seen = self._history.read(study, trial, space)
             if not self._is_taken(row):
                 write_report(study, trial, report)
@@ -256,15 +257,15 @@ class HDBOSampler(BaseSampler):
         It is shown every parameter of the study, not just the columns of this trial: settings may
         name a parameter that is fixed or conditional, but not one that does not exist.
         """
-        if known != self._validated:
+        if known is not self._validated and known != self._validated:
             self._method.validate(SearchSpace(known).domain)
-            self._validated = dict(known)
+        self._validated = known
 
     def _suggest(
         self, space: SearchSpace, seen: Observations
     ) -> tuple[dict[str, Any], StoredSuggestion, str, Mapping[str, float]]:
         try:
-            with one_blas_thread():
+            with one_blas_thread() if self.multiplies_matrices else nullcontext():
                 suggestion = self._method.suggest(space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)

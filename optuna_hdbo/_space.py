@@ -186,6 +186,10 @@ class _Choices:
         self._n = len(distribution.choices)
         self.grid: FloatArray | None = np.arange(self._n, dtype=np.float64)
 
+    def index(self, value: Any) -> int:
+        """Return the number of a choice; ``ValueError`` if it is none."""
+        return int(self._distribution.to_internal_repr(value))
+
     def encode(self, value: Any) -> float | None:
         try:
             return float(self._distribution.to_internal_repr(value))
@@ -233,6 +237,11 @@ class SearchSpace:
     def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
         self.distributions = dict(distributions)
         self._columns = {name: _make_column(name, d) for name, d in self.distributions.items()}
+        self._choices = {
+            name: column.index
+            for name, column in self._columns.items()
+            if type(column) is _Choices
+        }
         self.domain = Domain(
             names=tuple(self._columns),
             grids=tuple(column.grid for column in self._columns.values()),
@@ -280,10 +289,8 @@ class SearchSpace:
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return a configuration as JSON numbers: a choice may be anything, its index is one."""
         return {
-            name: int(distribution.to_internal_repr(params[name]))
-            if isinstance(distribution, CategoricalDistribution)
-            else params[name]
-            for name, distribution in self.distributions.items()
+            name: params[name] if name not in self._choices else self._choices[name](params[name])
+            for name in self._columns
         }
 
     def from_json(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._attributes import CHUNK_LENGTH
 from optuna_hdbo._attributes import StoredSuggestion
+from optuna_hdbo._attributes import read_suggestion
+from optuna_hdbo._attributes import read_trials
 from optuna_hdbo._attributes import write_suggestion
 from optuna_hdbo._history import History
 from optuna_hdbo._space import SearchSpace
@@ -516,3 +518,94 @@ def test_a_second_look_is_quick_only_where_nothing_can_have_changed(study: optun
     assert len(read(study, space=space, history=history, trial=asking).pending) == 1
     study.tell(other, 2.0)
     assert len(read(study, space=space, history=history, trial=asking).values) == 2
+
+
+def test_a_list_in_memory_is_not_copied() -> None:
+    """Copying and dropping it touches every trial of the study, several times a trial."""
+    study = optuna.create_study()
+    study.add_trials([finished(0.1 * i, float(i)) for i in range(3)])
+    assert read_trials(study) is read_trials(study)
+    assert [t.value for t in read_trials(study)] == [t.value for t in study.trials]
+    assert [t.number for t in read_trials(study, (TrialState.FAIL,))] == []
+
+
+def test_storages_that_keep_no_list_are_asked_for_one() -> None:
+    class Strange(optuna.storages.InMemoryStorage):
+        pass
+
+    storages = [Strange(), optuna.storages.RDBStorage("sqlite://")]
+    for storage in storages:
+        other = optuna.create_study(storage=storage)
+        other.add_trial(finished(0.1, 1.0))
+        assert [t.value for t in read_trials(other)] == [1.0]
+        assert read_trials(other) is not read_trials(other)
+
+
+def test_trials_that_come_while_others_are_read_are_read_next(study: optuna.Study) -> None:
+    """The list in memory grows under the eyes of its readers."""
+    study.add_trials([finished(0.1 * i, float(i)) for i in range(3)])
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+
+    class Growing(list[FrozenTrial]):
+        def __getitem__(self, index: Any) -> Any:
+            found = super().__getitem__(index)
+            if len(self) < 6:
+                study.add_trial(finished(0.05, 9.0))
+                self.append(study.get_trials(deepcopy=False)[-1])
+            return found
+
+    live = Growing(study.get_trials(deepcopy=False))
+    assert history.read(study, ASKING, space, live).numbers.tolist() == [0, 1, 2]
+    for _ in range(4):
+        seen = history.read(study, ASKING, space, live)
+    assert seen.numbers.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("record", "parsed"),
+    [
+        ({"a": [1, 2.5, "é", None, True, {"b": -0.0}]}, 0),
+        ({"a": (1, 2)}, 1),  # a list when read
+        ({1: 2}, 1),  # text when read
+        ({"a": np.float64(0.5)}, 1),
+    ],
+)
+def test_what_was_just_written_is_parsed_only_if_that_changes_it(
+    study: optuna.Study, monkeypatch: pytest.MonkeyPatch, record: Any, parsed: int
+) -> None:
+    calls = []
+
+    def counted(trial: FrozenTrial) -> StoredSuggestion | None:
+        calls.append(trial.number)
+        return read_suggestion(trial)
+
+    monkeypatch.setattr("optuna_hdbo._history.read_suggestion", counted)
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    history.read(study, ASKING, space)
+    trial = study.ask(SPACE)
+    mine = StoredSuggestion(space.to_json(trial.params), "fake", record)
+    frozen = study._storage.get_trial(trial._trial_id)
+    write_suggestion(study, frozen, mine.to_text())
+    history.remember(frozen, mine.to_text(), mine)
+    running = history.read(study, ASKING, space)
+    study.tell(trial, 1.0)
+    seen = history.read(study, ASKING, space)
+    assert len(calls) == parsed
+    fresh = History("fake", use_pruned=True).read(study, ASKING, space)
+    for one in (running, seen):
+        assert [repr(r.data) for r in one.records] == [repr(r.data) for r in fresh.records]
+    assert (seen.X == fresh.X).all()
+
+
+def test_what_another_has_written_in_its_place_counts(study: optuna.Study) -> None:
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    history.read(study, ASKING, space)
+    trial = study.ask(SPACE)
+    frozen = study._storage.get_trial(trial._trial_id)
+    numbers = space.to_json(trial.params)
+    mine, other = (StoredSuggestion(numbers, "fake", {"a": a}) for a in (1, 2))
+    write_suggestion(study, frozen, mine.to_text())
+    history.remember(frozen, mine.to_text(), mine)
+    write_suggestion(study, frozen, other.to_text(), replaces=True)
+    study.tell(trial, 1.0)
+    assert [r.data for r in history.read(study, ASKING, space).records] == [{"a": 2}]

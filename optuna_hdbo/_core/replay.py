@@ -158,7 +158,7 @@ class Replay:
                 settled = state.copy()
             run.walk(settled, "assumed")
         quiet = not (log.running or len(seen.pending))
-        quiet &= len(seen.numbers) == 0 or int(seen.numbers[-1]) < seen.step
+        quiet &= len(seen.numbers) == 0 or seen.numbers.item(-1) < seen.step
         live = settled if quiet else settled.copy()
         run.walk(live, "live")
         fits = log.fits if run.fitted is None else {**log.fits, identity(run.fitted): run.fitted}
@@ -242,8 +242,8 @@ class Replay:
             return False
         if state.n_ticks == 0:
             return True
-        rows = int(seen.numbers.searchsorted(log.ticks[state.n_ticks - 1]))
-        return rows == state.n_rows
+        last = log.ticks.item(state.n_ticks - 1)
+        return _place(seen.numbers, last, state.n_rows) == state.n_rows
 
     def _save(self, state: _State) -> None:
         last = self._saved[-1].n_ticks if self._saved else 0
@@ -287,9 +287,10 @@ class _Run:
 
     def _rows(self, epoch: int) -> int:
         """Return how many observations are known in an epoch: those of smaller number."""
-        if epoch >= len(self.log.ticks):
-            return len(self.seen.values)
-        return int(self.seen.numbers.searchsorted(self.log.ticks[epoch]))
+        ticks, numbers = self.log.ticks, self.seen.numbers
+        if epoch >= len(ticks):
+            return len(numbers)
+        return _place(numbers, ticks.item(epoch), len(numbers) - 1)
 
     def _answer(self, state: _State, rows: int, *, certain: bool) -> bool:
         """Give the waiting node its value, or let an epoch pass; False to stop here."""
@@ -302,7 +303,8 @@ class _Run:
             return True
         x, path = state.x, state.path
         owner = self.log.owner(path) or self._owner_of_centre(path, x)
-        at = n_epochs if owner is None else int(self.log.ticks.searchsorted(owner.number))
+        # Nearly always the trial of this very epoch.
+        at = n_epochs if owner is None else _place(self.log.ticks, owner.number, state.epoch)
         value = None if owner is None else self._value(owner, path, x)
         if value is None or value == "elsewhere":
             row, at = self.replay.index.find(x, rows), n_epochs
@@ -351,8 +353,9 @@ class _Run:
         """Return what a trial says of its node."""
         if owner.state == "running":
             return "running"
-        i = int(self.seen.numbers.searchsorted(owner.number))
-        if i < len(self.seen.numbers) and self.seen.numbers[i] == owner.number:
+        numbers = self.seen.numbers
+        i = _place(numbers, owner.number, len(numbers) - 1)
+        if i < len(numbers) and numbers.item(i) == owner.number:
             # Parameters that were fixed by hand lead elsewhere.
             if are_near(self.seen.X[i].tolist(), x.tolist(), NEAR):
                 return float(self.seen.values[i])
@@ -382,6 +385,13 @@ class _Run:
             state.tree.rescore(model)
         state.fit = key
         return model
+
+
+def _place(ascending: IntArray, number: int, guess: int) -> int:
+    """Return the index at which a number is among ascending ones, or would be."""
+    if 0 <= guess < len(ascending) and ascending.item(guess) == number:
+        return guess
+    return int(ascending.searchsorted(number))
 
 
 def _n_true(same: Any) -> int:

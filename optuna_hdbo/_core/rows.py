@@ -34,7 +34,7 @@ class RowIndex:
     """Finds rows as :func:`find_row` does, in a time that does not grow with their number."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, ...], list[int]] = {}
+        self._rows: dict[tuple[int, ...], int | list[int]] = {}  # nearly always one in a cell
         self._X: FloatArray = np.empty((0, 0))
 
     def follow(self, X: FloatArray) -> None:
@@ -43,7 +43,10 @@ class RowIndex:
         if len(X) < n or not (_is_extended(old, X) or np.array_equal(old, X[:n])):
             self._rows, n = {}, 0
         for i, row in enumerate(X[n:].tolist(), n):
-            self._rows.setdefault(tuple([_cell(x) for x in row]), []).append(i)
+            cell = tuple([_cell(x) for x in row])
+            others = self._rows.setdefault(cell, i)
+            if others is not i:
+                self._rows[cell] = [*([others] if isinstance(others, int) else others), i]
         self._X = X
 
     def find(self, x: FloatArray, n: int) -> int:
@@ -52,18 +55,22 @@ class RowIndex:
         low = [_cell(u - SAME) for u in point]
         high = [_cell(u + SAME) for u in point]
         if low == high:
-            found = self._rows.get(tuple(low), ())
+            found = self._in_cell(tuple(low))
         elif sum(a != b for a, b in zip(low, high, strict=True)) > _MOST_BORDERS:
             return find_row(self._X[:n], x)
         else:
             cells = itertools.product(*[{a, b} for a, b in zip(low, high, strict=True)])
-            found = sorted(i for cell in cells for i in self._rows.get(cell, ()))
+            found = sorted(i for cell in cells for i in self._in_cell(cell))
         for i in found:
             if i >= n:
                 break
             if are_near(self._X[i].tolist(), point, SAME):
                 return i
         return -1
+
+    def _in_cell(self, cell: tuple[int, ...]) -> Sequence[int]:
+        rows = self._rows.get(cell, ())
+        return (rows,) if isinstance(rows, int) else rows
 
 
 def are_near(a: Sequence[float], b: Sequence[float], tol: float) -> bool:

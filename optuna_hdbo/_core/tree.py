@@ -103,12 +103,13 @@ class Tree:
         )
         # Algorithms 2 and 3 begin with n = 1 and N = 1, the root expanded and tested by then.
         self.nodes.state[jit.EXPANSIONS] = 1
+        self._parent = 0, ""  # the parent of the last node whose path was asked for, and its path
 
     def copy(self) -> Tree:
         """Return a tree that may go another way."""
         other = object.__new__(Tree)
         other.rule, other.columns, other._grids = self.rule, self.columns, self._grids
-        other.nodes = self._resized(len(self.nodes.score))
+        other.nodes, other._parent = self._resized(len(self.nodes.score)), self._parent
         return other
 
     def _resized(self, n: int) -> Nodes:
@@ -149,10 +150,11 @@ class Tree:
         while True:
             code = jit.advance(self.rule, self.columns, self.nodes, model)
             if code == jit.REQUEST:
-                parent = self.nodes.state[jit.EXPANDING]
+                number = self.nodes.state.item
+                parent = number(jit.EXPANDING)
                 if parent < 0:
                     return 0
-                return int(self.nodes.links[parent, jit.FIRST] + self.nodes.state[jit.CHILD])
+                return int(self.nodes.links.item(parent, jit.FIRST) + number(jit.CHILD))
             if code == jit.EXHAUSTED:
                 return None
             self.nodes = self._resized(2 * len(self.nodes.score))
@@ -163,10 +165,10 @@ class Tree:
 
     def settle(self, node: int, score: float | None) -> None:
         """Answer a request with a value, or with None to leave the node its bound."""
-        links, state = self.nodes.links[node], self.nodes.state
-        if links[jit.STATUS] == jit.REJECTED:  # asked for when nothing else was left
+        links, state = self.nodes.links, self.nodes.state
+        if links.item(node, jit.STATUS) == jit.REJECTED:  # asked for when nothing else was left
             state[jit.N_REJECTED] -= 1
-        links[jit.STATUS] = jit.CLOSED if score is None else jit.EVALUATED
+        links[node, jit.STATUS] = jit.CLOSED if score is None else jit.EVALUATED
         if score is not None:
             self.nodes.score[node] = min(max(score, jit.LOWEST), -jit.LOWEST)
         state[jit.SINCE] = 0
@@ -190,6 +192,15 @@ class Tree:
 
     def path(self, node: int) -> str:
         """Return a node's way from the root, a digit per child: "" is the root."""
+        if node == 0:
+            return ""
+        number = self.nodes.links.item
+        parent, digits = number(node, jit.PARENT), ALPHABET[number(node, jit.DIGIT)]
+        if parent != self._parent[0]:  # else the last node's sibling
+            self._parent = parent, self._path(parent)
+        return self._parent[1] + digits
+
+    def _path(self, node: int) -> str:
         number = self.nodes.links.item
         digits = []
         while node > 0:

@@ -50,6 +50,7 @@ class SOOSampler(HDBOSampler):
     """
 
     supports_constraints = True
+    multiplies_matrices = False
 
     def __init__(
         self,
