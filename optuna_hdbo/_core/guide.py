@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -186,18 +185,11 @@ class Guide:
         y, shift, scale = standardise(values)
         try:
             used = self.unfitted(domain) if fitted is None else fitted
-            posterior = self._cache.posterior(used, {"": identity(used)}, X, y, pending)
+            posterior = self._cache.posterior(used, {"": used.identity}, X, y, pending)
         except IllConditionedError:
             posterior = self._cache.posterior(self.unfitted(domain), {}, X, y, pending)
         best = shift + scale * float(y.max()) if len(y) else -np.inf
         return make_model(posterior, shift, scale, best)
-
-
-def identity(fitted: Fitted) -> Hashable:
-    """Return what tells fits apart."""
-    kernel = fitted.kernel
-    lengthscales, scales = kernel.lengthscales.tobytes(), kernel.scales.tobytes()
-    return fitted.n, fitted.cycle, kernel.kind, lengthscales, scales, kernel.noise
 
 
 def in_use(fits: Iterable[Fitted], n: int) -> Fitted | None:

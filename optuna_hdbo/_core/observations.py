@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -159,25 +160,26 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     shift, scale : float
         ``values == y * scale + shift``; a deviation of 0 counts as 1.
     """
-    finite = values
-    if not np.isfinite(values).all():
-        finite = values[np.isfinite(values)]
-    if len(finite) == 0:
+    if len(values) == 0:
         return np.zeros_like(values), 0.0, 1.0
-    # Halving the range keeps differences of values near the largest float finite.
-    low, high = max(finite.min(), -_LARGEST), min(finite.max(), _LARGEST)
-    if finite is not values or low == -_LARGEST or high == _LARGEST:
+    # NaN is neither end's to hide; numbers of Python's own are quicker, and overflow silently.
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    if not (low > -_LARGEST and high < _LARGEST):
+        finite = values[np.isfinite(values)]
+        if len(finite) == 0:
+            return np.zeros_like(values), 0.0, 1.0
+        # Halving the range keeps differences of values near the largest float finite.
+        low, high = max(float(finite.min()), -_LARGEST), min(float(finite.max()), _LARGEST)
         values = np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
     middle = low / 2 + high / 2
     unit = max(high / 2 - low / 2, 0.0)
     if unit <= 1e-14 * abs(middle) or unit == 0.0:
-        return np.zeros_like(values), float(middle), 1.0
+        return np.zeros_like(values), middle, 1.0
     scaled = (values - middle) / unit
-    mean = np.add.reduce(scaled) / len(scaled)
+    mean = float(np.add.reduce(scaled)) / len(scaled)
     scaled -= mean
-    std = np.sqrt(np.add.reduce(scaled * scaled) / len(scaled))
-    # Numbers of Python's own: what people are told of a value may overflow without a warning.
-    return scaled / std, float(middle + mean * unit), float(std * unit)
+    std = math.sqrt(float(np.add.reduce(scaled * scaled)) / len(scaled))
+    return scaled / std, middle + mean * unit, std * unit
 
 
 def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:

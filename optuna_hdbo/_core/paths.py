@@ -11,7 +11,6 @@ import numpy as np
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.guide import Guide
-from optuna_hdbo._core.guide import identity
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.tree import ALPHABET
@@ -66,7 +65,8 @@ class PathLog:
     def read(self, records: Sequence[Record]) -> bool:
         """Take in the records; tell whether nothing that was said before is taken back."""
         consistent = True
-        self._recent, recent, self.fits = {}, [], dict(self._fits)
+        # No copy: as long as there is no new fit, it is the same object.
+        self._recent, recent, self.fits = {}, [], self._fits
         self.running = set()
         for record in records[self._n :]:
             if record.state == "running":
@@ -74,11 +74,11 @@ class PathLog:
             path = _path(record, self.tree)
             fitted = None if self._guide is None else self._guide.read(record, self._domain)
             if fitted is not None:
-                self.fits.setdefault(identity(fitted), fitted)
+                self.fits = _with(self.fits, fitted)
             if not self.running:
                 self._n, self._last = self._n + 1, record
                 if fitted is not None:
-                    self._fits.setdefault(identity(fitted), fitted)
+                    self._fits = _with(self._fits, fitted)
                 if path is not None:
                     self._keep_number(record.number)
                     consistent &= self._own(self._owners, path, record)
@@ -114,6 +114,10 @@ class PathLog:
         if early is None or late is None:
             return late if early is None else early
         return max(early, late, key=_rank)
+
+
+def _with(fits: dict[Hashable, Fitted], fitted: Fitted) -> dict[Hashable, Fitted]:
+    return fits if fitted.identity in fits else {**fits, fitted.identity: fitted}
 
 
 def _rank(record: Record) -> int:

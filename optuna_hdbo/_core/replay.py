@@ -25,7 +25,6 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.guide import KEY as FIT
 from optuna_hdbo._core.guide import Guide
-from optuna_hdbo._core.guide import identity
 from optuna_hdbo._core.guide import in_use
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -161,7 +160,7 @@ class Replay:
         quiet &= len(seen.numbers) == 0 or seen.numbers.item(-1) < seen.step
         live = settled if quiet else settled.copy()
         run.walk(live, "live")
-        fits = log.fits if run.fitted is None else {**log.fits, identity(run.fitted): run.fitted}
+        fits = log.fits if run.fitted is None else {**log.fits, run.fitted.identity: run.fitted}
         self._state, self._assumed = state, settled if log.running else None
         self._seen, self._ticks, self._fits, self._promised = seen, log.ticks, log.fits, None
         if quiet:
@@ -218,7 +217,7 @@ class Replay:
             if same.all():
                 same = (old.X[:n] == seen.X[:n]).all(axis=1)
             n = _n_true(same)
-        changed = self._fits.keys() ^ log.fits.keys()
+        changed = self._fits.keys() ^ log.fits.keys() if self._fits is not log.fits else ()
         n_fitted = min(map(_n_of, changed)) if changed else 2**62
         return self._n_same_ticks(log.ticks), n, n_fitted
 
@@ -380,7 +379,7 @@ class _Run:
             if new is not None:
                 self.fitted = fitted = new
         model = guide.model(self.domain, X, values, pending, fitted)
-        key = None if fitted is None else identity(fitted)
+        key = None if fitted is None else fitted.identity
         if self.replay.rule.renew and key != state.fit:
             state.tree.rescore(model)
         state.fit = key

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -14,10 +13,8 @@ from optuna_hdbo._core.domain import FloatArray
 SAME = 1e-11
 """Points are equal up to this; a value's way to a parameter and back may cost some ulps."""
 
-_CELLS = 731058578.6300049
-"""Cells per unit of the index: no round number, or centres of a tree would lie on borders."""
-
-_MOST_BORDERS = 6
+_WIDTH = 1000.0
+"""Width of a cell of the index, in errors of a projection: few points are on borders."""
 
 
 def find_row(X: FloatArray, x: FloatArray) -> int:
@@ -31,44 +28,51 @@ def find_row(X: FloatArray, x: FloatArray) -> int:
 
 
 class RowIndex:
-    """Finds rows as :func:`find_row` does, in a time that does not grow with their number."""
+    """Finds rows as :func:`find_row` does, in a time that does not grow with their number.
+
+    Rows are filed under their projection on one generic direction, cut into cells: points of a
+    lattice that differ have different ones, and equal points the same or the next.
+    """
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[int, ...], int | list[int]] = {}  # nearly always one in a cell
+        self._rows: dict[int, int | list[int]] = {}  # nearly always one in a cell
         self._X: FloatArray = np.empty((0, 0))
+        self._direction, self._tol = np.empty(0), 1.0
 
     def follow(self, X: FloatArray) -> None:
         """Take in the rows of X (n, D); those of the last call are often its first ones."""
         old, n = self._X, len(self._X)
         if len(X) < n or not (_is_extended(old, X) or np.array_equal(old, X[:n])):
             self._rows, n = {}, 0
-        for i, row in enumerate(X[n:].tolist(), n):
-            cell = tuple([_cell(x) for x in row])
+        if len(self._direction) != X.shape[1]:
+            self._direction, self._tol = _direction(X.shape[1])
+        for i, u in enumerate((X[n:] @ self._direction).tolist(), n):
+            cell = self._cell(u)
             others = self._rows.setdefault(cell, i)
-            if others is not i:
+            if others is not i:  # somebody was there
                 self._rows[cell] = [*([others] if isinstance(others, int) else others), i]
         self._X = X
 
     def find(self, x: FloatArray, n: int) -> int:
         """Return the first row that is x (D,) among the first ``n``, or -1."""
-        point = x.tolist()
-        low = [_cell(u - SAME) for u in point]
-        high = [_cell(u + SAME) for u in point]
-        if low == high:
-            found = self._in_cell(tuple(low))
-        elif sum(a != b for a, b in zip(low, high, strict=True)) > _MOST_BORDERS:
-            return find_row(self._X[:n], x)
-        else:
-            cells = itertools.product(*[{a, b} for a, b in zip(low, high, strict=True)])
-            found = sorted(i for cell in cells for i in self._in_cell(cell))
+        if len(self._X) == 0:
+            return -1
+        u = float(x @ self._direction)
+        low, high = self._cell(u - self._tol), self._cell(u + self._tol)
+        found = self._in_cell(low)
+        if low != high:
+            found = sorted([*found, *self._in_cell(high)])
         for i in found:
             if i >= n:
                 break
-            if are_near(self._X[i].tolist(), point, SAME):
+            if are_near(self._X[i].tolist(), x.tolist(), SAME):
                 return i
         return -1
 
-    def _in_cell(self, cell: tuple[int, ...]) -> Sequence[int]:
+    def _cell(self, u: float) -> int:
+        return math.floor(u / (_WIDTH * self._tol))
+
+    def _in_cell(self, cell: int) -> Sequence[int]:
         rows = self._rows.get(cell, ())
         return (rows,) if isinstance(rows, int) else rows
 
@@ -79,8 +83,10 @@ def are_near(a: Sequence[float], b: Sequence[float], tol: float) -> bool:
     return all(abs(u - v) <= tol for u, v in zip(a, b, strict=True))
 
 
-def _cell(u: float) -> int:
-    return math.floor(u * _CELLS + 0.5)
+def _direction(n_columns: int) -> tuple[FloatArray, float]:
+    """Return a direction (D,) and how far apart the projections of equal points may be."""
+    direction = np.random.default_rng(n_columns).uniform(0.5, 1.0, n_columns)
+    return direction, 2.0 * SAME * float(direction.sum())  # twice: sums are rounded
 
 
 def _is_extended(old: FloatArray, new: FloatArray) -> bool:

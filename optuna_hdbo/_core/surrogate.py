@@ -7,9 +7,11 @@ any process can go on from there; factors are caches that are rebuilt from it.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,13 @@ class Fitted:
     n: int
     cycle: int
     log_likelihood: float
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """What tells fits apart."""
+        kernel = self.kernel
+        lengthscales, scales = kernel.lengthscales.tobytes(), kernel.scales.tobytes()
+        return self.n, self.cycle, kernel.kind, lengthscales, scales, kernel.noise
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""

@@ -63,8 +63,9 @@ class one_blas_thread:  # noqa: N801, it is used like a function
         with _lock:
             if _users == 0:
                 _before = [get() for get, _ in _switches()]
-                for _, put in _switches():
-                    put(1)
+                for (_, put), n in zip(_switches(), _before, strict=True):
+                    if n != 1:
+                        put(1)
             _users += 1
 
     def __exit__(self, *error: object) -> None:
@@ -73,4 +74,5 @@ class one_blas_thread:  # noqa: N801, it is used like a function
             _users -= 1
             if _users == 0:
                 for (_, put), n in zip(_switches(), _before, strict=True):
-                    put(n)
+                    if n != 1:
+                        put(n)

@@ -29,19 +29,34 @@ def test_the_index_finds_what_a_search_finds(dim: int) -> None:
                     assert index.find(x, first) == find_row(X[:first], x)
 
 
-def test_points_on_borders_of_cells_are_found() -> None:
-    """In one column or in all of them, where too many cells would have to be looked at."""
-    from optuna_hdbo._core.rows import _CELLS
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_points_on_borders_of_cells_are_found(dim: int) -> None:
+    from optuna_hdbo._core.rows import _WIDTH
+    from optuna_hdbo._core.rows import _direction
 
-    border = (np.arange(20) + 0.5 + 1e6) / _CELLS
+    direction, tol = _direction(dim)
+    X = np.random.default_rng(dim).random((50, dim))
+    cells = np.round(X @ direction / (_WIDTH * tol))
+    X[:, 0] += (cells * (_WIDTH * tol) - X @ direction) / direction[0]
     index = RowIndex()
-    X = border[None] + 0.4 * SAME
     index.follow(X)
-    assert index.find(border - 0.4 * SAME, 1) == 0
-    assert index.find(border - 0.7 * SAME, 1) == -1
-    index.follow(X[:, :3])
-    assert index.find(border[:3] - 0.4 * SAME, 1) == 0
-    assert index.find(border[:3] - 0.7 * SAME, 1) == -1
+    near = 0
+    for i, x in enumerate(X):
+        for step in (-0.9 * SAME, 0.9 * SAME):
+            assert index.find(x + step, 50) == i
+            assert index.find(x + 1.2 * step, 50) == -1
+        near += len({index._cell(float((x + s) @ direction)) for s in (-SAME, SAME)}) == 2
+    assert near == 50  # all of them were on borders
+
+
+def test_rows_in_one_cell_are_told_apart() -> None:
+    X = 0.3 + np.arange(5.0)[:, None] * 2 * SAME + np.zeros((5, 2))
+    index = RowIndex()
+    for n in (1, 3, 5):
+        index.follow(X[:n])
+    assert len(index._rows) < 5
+    assert [index.find(x, 5) for x in X] == [0, 1, 2, 3, 4]
+    assert [index.find(x, 2) for x in X] == [0, 1, -1, -1, -1]
 
 
 def test_rows_that_change_are_read_again() -> None:
