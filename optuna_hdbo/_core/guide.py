@@ -33,7 +33,10 @@ KEY = "fit"
 """Where a record has its fit."""
 
 MANY = 100
-"""Observations after which fits are half as frequent: they cost ever more and change ever less."""
+"""Observations after which fits are rare: they cost ever more and change ever less."""
+
+LATE_GROWTH = 1.0
+"""Share of new observations that calls for a fit then."""
 
 LEAST = 3
 """Observations before hyperparameters are fitted."""
@@ -108,7 +111,7 @@ class Guide:
         Of the lengthscales.
     n_cyc : int or None
         Observations between two fits; ``None`` is one fit per growth by a share of ``growth``,
-        or of twice that when there are :data:`MANY`.
+        or of :data:`LATE_GROWTH` when there are :data:`MANY`.
     growth : float
     bounds : Bounds
     fixed : KernelParams or None
@@ -154,7 +157,7 @@ class Guide:
         if self.fixed is not None or n < LEAST:
             return None
         late = current is not None and current.n >= MANY
-        if not is_due(current, n, self.n_cyc, 2.0 * self.growth if late else self.growth):
+        if not is_due(current, n, self.n_cyc, LATE_GROWTH if late else self.growth):
             return None
         cold = self.unfitted(domain).kernel
         starts = [cold] if current is None else [current.kernel]

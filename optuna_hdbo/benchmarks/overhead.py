@@ -14,6 +14,7 @@ from optuna.distributions import FloatDistribution
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks import rivals
+from optuna_hdbo.benchmarks.clock import Metered
 from optuna_hdbo.benchmarks.clock import timed_trial
 from optuna_hdbo.benchmarks.instances import Problem
 
@@ -39,12 +40,23 @@ class Size:
 
 @dataclass(frozen=True, eq=False)
 class Overhead:
-    """Seconds of each timed trial of one rival at one size."""
+    """Seconds of each timed trial of one rival at one size.
+
+    Parameters
+    ----------
+    size : Size
+    rival : str
+    wall, cpu : FloatArray, shape (n_timed,)
+        Of ask, every suggest, and tell: Optuna's part is in them.
+    sampler : FloatArray, shape (n_timed,)
+        CPU seconds of the sampler alone.
+    """
 
     size: Size
     rival: str
     wall: FloatArray
     cpu: FloatArray
+    sampler: FloatArray
 
 
 def _smooth(x: FloatArray, *, centre: FloatArray, weights: FloatArray) -> float:
@@ -65,9 +77,9 @@ def _problem(dim: int) -> Problem:
     )
 
 
-def _filled_study(label: str, size: Size) -> optuna.Study:
+def _filled_study(label: str, size: Size) -> tuple[optuna.Study, Metered]:
     problem = _problem(size.dim)
-    sampler = rivals.parse(label).build(problem, _SEED)
+    sampler = Metered(rivals.parse(label).build(problem, _SEED))
     study = optuna.create_study(direction=problem.direction, sampler=sampler)
     distributions: dict[str, BaseDistribution] = {
         name: FloatDistribution(0.0, 1.0) for name in problem.names
@@ -79,52 +91,57 @@ def _filled_study(label: str, size: Size) -> optuna.Study:
         study.add_trial(
             optuna.create_trial(params=params, distributions=distributions, value=value)
         )
-    return study
+    return study, sampler
 
 
 def measure(labels: Sequence[str], size: Size, n_timed: int = 12) -> list[Overhead]:
     """Time ``n_timed`` trials of every rival, in studies that hold ``size.n_trials`` already.
 
-    Rivals take turns trial by trial, the order reversed each round, so that whatever else the
-    machine does falls on all of them alike. Two untimed trials in a small throw-away study bring
-    imports and compilation to an end, eight in the large study the reading of its history and the
-    first fits of a model, which a study that grew to that size would have done along the way.
+    Rivals take turns trial by trial (each finds the processor's caches full of another's numbers),
+    the order reversed each round, so that whatever else the machine does falls on all of them
+    alike. Two untimed trials in a small throw-away study bring imports and compilation to an end,
+    eight in the large study the reading of its history and the first fits of a model, which a
+    study that grew to that size would have done along the way.
     """
     if n_timed < 1:
         raise ValueError(f"n_timed must be at least 1, but got {n_timed}.")
     problem = _problem(size.dim)
     for label in labels:
-        small = _filled_study(label, Size(size.dim, min(size.n_trials, 20)))
+        small, _ = _filled_study(label, Size(size.dim, min(size.n_trials, 20)))
         for _ in range(2):
             timed_trial(small, problem)
     studies = [_filled_study(label, size) for label in labels]
-    for study in studies:
+    for study, _ in studies:
         for _ in range(8):
             timed_trial(study, problem)
-    wall, cpu = np.empty((2, len(labels), n_timed))
+    wall, cpu, alone = np.empty((3, len(labels), n_timed))
     order = list(range(len(labels)))
     for t in range(n_timed):
         for i in order:
-            _, clock = timed_trial(studies[i], problem)
-            wall[i, t], cpu[i, t] = clock.wall, clock.cpu
+            study, sampler = studies[i]
+            before = sampler.cpu
+            _, clock = timed_trial(study, problem)
+            wall[i, t], cpu[i, t], alone[i, t] = clock.wall, clock.cpu, sampler.cpu - before
         order.reverse()
-    return [Overhead(size, label, wall[i], cpu[i]) for i, label in enumerate(labels)]
+    return [Overhead(size, label, wall[i], cpu[i], alone[i]) for i, label in enumerate(labels)]
 
 
 _HEAD = """\
-| parameters | trials | sampler | wall ms, median | mean | CPU ms, median | mean | mean CPU ratio |
-|---:|---:|---|---:|---:|---:|---:|---:|"""
+| parameters | trials | sampler | wall ms, median | mean | CPU ms, median | mean \
+| of the sampler alone, median | mean | ratio of CPU means | sampler alone |
+|---:|---:|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def table(measured: Sequence[Overhead]) -> str:
     """Return a Markdown table; ratios are to the first rival of each size."""
     lines = [_HEAD]
-    first: dict[Size, float] = {}
+    first: dict[Size, Overhead] = {}
     for row in measured:
-        base = first.setdefault(row.size, float(row.cpu.mean()))
-        milliseconds = [1e3 * f(s) for s in (row.wall, row.cpu) for f in (np.median, np.mean)]
-        cells = [f"{number:.3g}" for number in milliseconds]
-        cells.append(f"{row.cpu.mean() / max(base, 1e-9):.3g}")
+        base = first.setdefault(row.size, row)
+        seconds = (row.wall, row.cpu, row.sampler)
+        cells = [f"{1e3 * f(s):.3g}" for s in seconds for f in (np.median, np.mean)]
+        for ours, theirs in ((row.cpu, base.cpu), (row.sampler, base.sampler)):
+            cells.append(f"{ours.mean() / max(theirs.mean(), 1e-9):.3g}")
         start = f"| {row.size.dim} | {row.size.n_trials} | {row.rival} | "
         lines.append(start + " | ".join(cells) + " |")
     return "\n".join(lines)

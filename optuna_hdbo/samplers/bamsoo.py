@@ -54,7 +54,7 @@ class BaMSOOSampler(HDBOSampler):
         Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
         Observations between two fits of the hyperparameters; ``None`` is one fit whenever a fifth
-        has come in addition, or, after 100 observations, two fifths.
+        has come in addition, or, after 100 observations, as many again.
     kernel_params : Mapping or None
         Hyperparameters that are known and stay as they are, instead of fits: ``"lengthscale"``,
         a number or a mapping from parameter names to numbers, and optionally ``"scale"`` (1.0)

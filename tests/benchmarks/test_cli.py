@@ -1,12 +1,17 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 
+import optuna_hdbo
 from optuna_hdbo.benchmarks import cli
+from optuna_hdbo.benchmarks import clock
 from optuna_hdbo.benchmarks import overhead
 from optuna_hdbo.benchmarks import problems
 from optuna_hdbo.benchmarks import runner
@@ -80,8 +85,49 @@ def test_overhead_times_every_trial_of_every_rival() -> None:
     measured = overhead.measure(["random", "cmaes"], overhead.Size(4, 6), n_timed=3)
     assert [row.rival for row in measured] == ["random", "cmaes"]
     for row in measured:
-        assert row.wall.shape == row.cpu.shape == (3,)
+        assert row.wall.shape == row.cpu.shape == row.sampler.shape == (3,)
         assert np.all(row.wall > 0.0)
+        assert np.all(row.sampler > 0.0)
+        assert np.all(row.sampler < row.cpu)
+
+
+def test_a_metered_sampler_is_the_sampler() -> None:
+    """Same points, every callback reaches it, and time is counted even where it raises."""
+    calls = []
+
+    class Spy(optuna.samplers.RandomSampler):
+        def before_trial(self, *args: Any) -> None:
+            calls.append("before")
+
+        def after_trial(self, *args: Any) -> None:
+            calls.append("after")
+            time.sleep(0.01)  # no CPU time
+            if len(calls) == 6:
+                raise RuntimeError
+
+        def reseed_rng(self) -> None:
+            calls.append("reseed")
+
+    def objective(trial: optuna.Trial) -> float:
+        return trial.suggest_float("x", 0, 1)
+
+    sampler = clock.Metered(Spy(seed=0))
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(RuntimeError):
+        study.optimize(objective, n_trials=3)
+    sampler.reseed_rng()
+    assert calls == ["before", "after"] * 3 + ["reseed"]
+    assert 0.0 < sampler.cpu < 0.02
+    plain = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    plain.optimize(objective, n_trials=3)
+    assert [t.value for t in study.trials[:2]] == [t.value for t in plain.trials[:2]]
+    for build in (optuna_hdbo.SOOSampler, optuna.samplers.TPESampler):
+        values = []
+        for one in (clock.Metered(build(seed=1)), build(seed=1)):
+            other = optuna.create_study(sampler=one)
+            other.optimize(objective, n_trials=14)
+            values.append([t.value for t in other.trials])
+        assert values[0] == values[1]
 
 
 @pytest.mark.parametrize("size", ["20", "0x5", "5x0", "ax5", "20x", "-1x3"])

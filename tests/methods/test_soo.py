@@ -19,6 +19,7 @@ from histories import bowl
 from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.guide import Guide
 from optuna_hdbo._core.paths import signature
 from optuna_hdbo._core.tree import Rule
 from optuna_hdbo._jit import tree as jit
@@ -445,3 +446,18 @@ def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None
     assert sum(turns[:40]) == 40 // explore
     assert sum(turns[40:]) == 120 // (2 * explore)
     assert not any(jit.bound_width(rule._replace(explore=0), state) != 0.5 for _ in turns)
+
+
+def test_late_fits_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth more observations call for a fit, and from 100 on as many again."""
+    monkeypatch.setattr("optuna_hdbo._core.guide.fit", lambda template, *_, **__: (template, 0.0))
+    domain, guide = make_domain(None), Guide("matern52")
+    X = np.random.default_rng(0).random((900, 1))
+    fitted, at = None, []
+    for n in range(900):
+        new = guide.renewed(domain, X[:n], X[:n, 0], fitted)
+        if new is not None:
+            fitted = new
+            at.append(n)
+    assert at[:9] == [3, 5, 7, 9, 11, 13, 15, 18, 21]
+    assert at[-4:] == [104, 208, 416, 832]
