@@ -141,6 +141,19 @@ def test_all_columns_have_their_turn() -> None:
         assert (x[[1, 3]] == best[[1, 3]]).all() == (step % 3 != 2)
 
 
+@pytest.mark.parametrize("priors", [True, False])
+def test_of_all_columns_a_sum_over_them_may_be_asked(priors: bool) -> None:
+    """From the first selection on, in turns of all columns, and not as published."""
+    ledger = Ledger.started(Domain.continuous(4), 20, lambda x: float(np.sin(5.0 * x).sum()))
+    method = VSBO(n_vs=5, n_init=10, whole_every=3, priors=priors)
+    fits = []
+    for suggestion in ledger.run(method, affordable(12, 6)):
+        fits.append((suggestion.record or {}).get("whole:inverse-square:separable"))
+    assert not any(fit for i, fit in enumerate(fits) if (20 + i) % 3 != 2)
+    assert any(fits) == priors
+    assert all(len(fit["groups"]) == 4 for fit in fits if fit)
+
+
 def test_the_model_of_the_selected_columns_ignores_the_others() -> None:
     """What is asked of them does not change when columns that nobody selected are added."""
     small = with_selection(["x0", "x1"], n_columns=2)
