@@ -136,6 +136,17 @@ def log_likelihood(
     return value, by_lengthscale, by_scale, 0.5 * kernel.noise * trace
 
 
+def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
+    """Return the value of :func:`log_likelihood` alone, for a third of the price."""
+    K = kernel.gram(X)
+    K.flat[:: len(y) + 1] += kernel.noise
+    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        return -np.inf
+    z = lapack.dtrtrs(U, y, lower=0, trans=1)[0]
+    return -0.5 * float(z @ z) - float(np.log(np.diag(U)).sum()) - 0.5 * len(y) * _LOG_2PI
+
+
 class Objective:
     """Log posterior of tied log hyperparameters, for a minimiser.
 

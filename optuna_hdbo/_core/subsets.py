@@ -15,7 +15,7 @@ from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import fit
-from optuna_hdbo._core.fit import log_likelihood
+from optuna_hdbo._core.fit import likelihood
 from optuna_hdbo._core.gp import Factor
 from optuna_hdbo._core.gp import Kernel
 from optuna_hdbo._core.plain import n_fit_steps
@@ -208,7 +208,7 @@ class SubsetFits:
             starts=[start],
             n_steps=self.n_steps,
         )
-        return -log_likelihood(kernel, self.X, self.y)[0], kernel
+        return -likelihood(kernel, self.X, self.y), kernel
 
     def _start(self, groups: Groups, nearest: Kernel | None) -> Kernel:
         lengthscales = np.full(len(self.whole.lengthscales), 0.5)

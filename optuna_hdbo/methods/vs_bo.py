@@ -64,7 +64,10 @@ MAX_POINTS = 300
 WHOLE_PRIOR: PriorName = FEW_MATTER.prior
 """Of lengthscales when all columns are in the model."""
 
-PATIENCE = 3
+SUM_GROWTH = 0.05
+"""Share of new observations that calls for another fit of the sum over columns."""
+
+PATIENCE = 2
 """Columns in a row that are not worth it before a selection by gain stops looking."""
 
 
@@ -215,7 +218,7 @@ class VSBO:
         be seen, and a sum finds those in the fewest observations.
         """
         belief = NONE_INTERACT
-        by_column, _ = self._by_column.posterior(domain, seen, belief, record)
+        by_column, _ = self._by_column.posterior(domain, seen, belief, record, SUM_GROWTH)
         both = joint, by_column
         return both[drawn(both, (FEW_MATTER, belief), rng)]
 

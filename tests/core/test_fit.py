@@ -10,16 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from histories import make_kernel
 from scipy import stats
 from scipy.optimize import minimize_scalar
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
+from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Objective
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import fit
+from optuna_hdbo._core.fit import likelihood
 from optuna_hdbo._core.fit import log_likelihood
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Kernel
@@ -379,3 +382,14 @@ def test_categorical_columns_are_fitted() -> None:
     found, value = fit(start, X, y, prior=FLAT, bounds=Bounds(), starts=[start])
     assert value > log_likelihood(start, X, y)[0] + 5.0
     assert found.lengthscales[0] < found.lengthscales[1:].min()
+
+
+@pytest.mark.parametrize("groups", [[[0, 1, 2]], [[0], [2, 1]]])
+def test_the_likelihood_alone_is_that_with_a_gradient(groups: list[list[int]]) -> None:
+    domain = Domain.continuous(3)
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 3)), rng.standard_normal(12)
+    kernel = make_kernel(domain, groups)
+    expected = log_likelihood(kernel, X, y)[0]
+    assert likelihood(kernel, X, y) == pytest.approx(expected, rel=1e-12)
+    assert likelihood(replace(kernel, noise=-1.0), X, y) == -np.inf
