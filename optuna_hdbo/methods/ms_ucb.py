@@ -32,12 +32,12 @@ from optuna_hdbo._core.settings import check_choice
 from optuna_hdbo._core.settings import check_integer
 from optuna_hdbo._core.settings import check_number
 from optuna_hdbo._core.subspace import Axes
-from optuna_hdbo._core.subspace import SubspaceEffort
-from optuna_hdbo._core.subspace import SubspaceMaximiser
 from optuna_hdbo._core.subspace import Subspaces
 from optuna_hdbo._core.subspace import axes_through
 from optuna_hdbo._core.subspace import draw_subspaces
 from optuna_hdbo._core.subspace import with_climbs
+from optuna_hdbo._core.subspace_search import SubspaceEffort
+from optuna_hdbo._core.subspace_search import SubspaceMaximiser
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

@@ -20,11 +20,11 @@ from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.feasibility import Sum
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._core.subspace import SubspaceEffort
-from optuna_hdbo._core.subspace import SubspaceMaximiser
 from optuna_hdbo._core.subspace import Subspaces
 from optuna_hdbo._core.subspace import axes_through
 from optuna_hdbo._core.subspace import draw_subspaces
+from optuna_hdbo._core.subspace_search import SubspaceEffort
+from optuna_hdbo._core.subspace_search import SubspaceMaximiser
 
 
 def draw(domain: Domain, step: int = 5, d: int = 2, **changes: object) -> Subspaces:
@@ -217,3 +217,13 @@ def test_sums_are_searched_as_single_terms_are(name: str, d: int) -> None:
     one = search(bound, np.random.default_rng(0), X)[1]
     again = search(Sum([bound]), np.random.default_rng(0), X)[1]
     assert one == again
+
+
+def test_sums_over_groups_are_refused() -> None:
+    """The compiled loops know one group: more would be read past the ends of their arrays."""
+    domain = DOMAINS["continuous"]
+    kernel = make_kernel(domain, [[c] for c in range(len(domain))])
+    posterior, X, _ = make_posterior(domain, kernel, 8)
+    search = SubspaceMaximiser(domain, draw(domain))
+    with pytest.raises(ValueError, match="one group"):
+        search(Acquisition.ucb(posterior, 1.0), np.random.default_rng(0), X)

@@ -17,8 +17,8 @@ from histories import make_domain
 
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.schedule import root_beta_of_subspaces
-from optuna_hdbo._core.subspace import SubspaceMaximiser
 from optuna_hdbo._core.subspace import with_climbs
+from optuna_hdbo._core.subspace_search import SubspaceMaximiser
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.ms_ucb import MSUCB
 
