@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from collections.abc import Iterable
@@ -159,8 +160,7 @@ def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
     print(f"{len(to_do)} of {len(runs)} runs to do.", file=sys.stderr)
     use_one_thread()  # read by the workers, which are started afresh
     n_failed = 0
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool, _progress(len(to_do)) as say:
+    with _workers(jobs) as pool, _progress(len(to_do)) as say:
         for run, future in _completed(pool, to_do, jobs):
             label = f"{run.problem} {run.rival} seed {run.seed}"
             error = future.exception()
@@ -172,6 +172,24 @@ def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
             _append(out, result)
             say(f"{label}: regret {result['regret'][-1]:.4g}, {result['wall']['total']:.1f} s")
     return n_failed
+
+
+def _workers(jobs: int) -> ProcessPoolExecutor:
+    """Return a pool of fresh processes that end with this one, however it ends."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    # A pool's workers would compute on, and then wait for ever, where their parent was killed.
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

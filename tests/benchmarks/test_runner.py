@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -112,3 +114,24 @@ def test_workers_are_part_of_a_rivals_name() -> None:
     results = [runner.execute(runner.Run("levy-20", r, 0, 6)) for r in ("random", "3*random")]
     assert sorted(results[0]) == sorted(results[1])
     assert results[0]["mean_regret"] == pytest.approx(results[1]["mean_regret"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    script = tmp_path / "parent.py"
+    script.write_text(
+        "import os, time\n"
+        "from optuna_hdbo.benchmarks import runner\n"
+        "if __name__ == '__main__':\n"
+        "    pool = runner._workers(1)\n"
+        "    assert pool.submit(os.getpid).result() != os.getpid()\n"
+        "    pool.submit(time.sleep, 600)\n"
+        "    print('started', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"started\n"
+    parent.kill()
+    # The worker inherited the pipe: it is at its end when no process is left to write to it.
+    parent.communicate(timeout=30)
