@@ -209,21 +209,26 @@ def wells(d: int) -> Function:
     )
 
 
-_HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
+HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 
 
 def _hartmann(A: FloatArray, P: FloatArray, argmin: list[float], minimum: float) -> Function:
     def evaluate(x: FloatArray) -> float:
-        return -float(_HARTMANN_WEIGHTS @ np.exp(-np.sum(A * (x - P) ** 2, axis=1)))
+        return -float(HARTMANN_WEIGHTS @ np.exp(-np.sum(A * (x - P) ** 2, axis=1)))
 
     return Function(evaluate, _cube(len(argmin), 0.0, 1.0), np.array(argmin), minimum)
 
 
+HARTMANN3_A = np.array(
+    [[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]]
+)
+"""Inverse squared widths of the bumps along each parameter."""
+
+
 def hartmann3() -> Function:
     """Hartmann in 3 dimensions on the unit cube."""
-    A = np.array([[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]])
     P = np.array([[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]])
-    return _hartmann(A, P / 1e4, [0.11458887, 0.5556489, 0.85254699], -3.862779787332660)
+    return _hartmann(HARTMANN3_A, P / 1e4, [0.11458887, 0.5556489, 0.85254699], -3.862779787332660)
 
 
 _HARTMANN6_A = np.array(

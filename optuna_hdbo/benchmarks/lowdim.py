@@ -10,6 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.functions import HARTMANN3_A
+from optuna_hdbo.benchmarks.functions import HARTMANN_WEIGHTS
 from optuna_hdbo.benchmarks.functions import Function
 from optuna_hdbo.benchmarks.instances import Build
 from optuna_hdbo.benchmarks.instances import Problem
@@ -83,21 +85,17 @@ def michalewicz3() -> Function:
     return Function(evaluate, np.tile([0.0, np.pi], (3, 1)), np.array(argmin), -2.76039467999456)
 
 
-_BUMPS_A = np.array([[3.0, 10.0, 30.0], [0.1, 10.0, 35.0], [3.0, 10.0, 30.0], [0.1, 10.0, 35.0]])
-_BUMPS_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-
-
 def bumps3(name: str, seed: int) -> Problem:
     """Build four bumps as narrow as those of Hartmann in 3 dimensions, at other places."""
     rng = generator(name, seed)
     centres = rng.uniform(0.05, 0.95, (4, 3))
-    A = _BUMPS_A[:, rng.permutation(3)]
+    A = HARTMANN3_A[:, rng.permutation(3)]
 
     def evaluate(x: FloatArray) -> float:
-        return -float(_BUMPS_WEIGHTS @ np.exp(-np.sum(A * (x - centres) ** 2, axis=1)))
+        return -float(HARTMANN_WEIGHTS @ np.exp(-np.sum(A * (x - centres) ** 2, axis=1)))
 
     def slope(x: FloatArray) -> FloatArray:
-        bumps = _BUMPS_WEIGHTS * np.exp(-np.sum(A * (x - centres) ** 2, axis=1))
+        bumps = HARTMANN_WEIGHTS * np.exp(-np.sum(A * (x - centres) ** 2, axis=1))
         return np.asarray(2.0 * np.sum(bumps[:, None] * A * (x - centres), axis=0), np.float64)
 
     box = np.tile([0.0, 1.0], (3, 1))
