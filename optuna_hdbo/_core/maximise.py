@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +14,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-
-
-if TYPE_CHECKING:
-    from optuna_hdbo._core.feasibility import Utility
+from optuna_hdbo._core.utility import Utility
 
 
 MAX_ENUMERATED = 32

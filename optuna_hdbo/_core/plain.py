@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
@@ -14,6 +13,7 @@ import numpy as np
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import PriorName
@@ -29,10 +29,6 @@ from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo._core.surrogate import cold_start
 from optuna_hdbo._core.surrogate import is_due
 from optuna_hdbo._core.surrogate import latest
-
-
-if TYPE_CHECKING:
-    from optuna_hdbo._core.feasibility import Feasibility
 
 
 Question = Literal["ucb", "log-ei"]

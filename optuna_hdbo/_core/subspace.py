@@ -11,8 +11,8 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._core.utility import Utility
 
 
 Axes = Literal["random", "fixed"]

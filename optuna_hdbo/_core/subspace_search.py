@@ -11,11 +11,11 @@ from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import Utility
-from optuna_hdbo._core.feasibility import terms
 from optuna_hdbo._core.maximise import single_moves
 from optuna_hdbo._core.maximise import unknown_near
 from optuna_hdbo._core.subspace import Subspaces
+from optuna_hdbo._core.utility import Utility
+from optuna_hdbo._core.utility import terms
 from optuna_hdbo._jit import acquisition as jit_acquisition
 from optuna_hdbo._jit import subspace as jit
 

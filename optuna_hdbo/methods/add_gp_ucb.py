@@ -23,10 +23,10 @@ from optuna_hdbo._core.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.additive import AdditiveModel
 from optuna_hdbo._core.additive import Search
 from optuna_hdbo._core.additive import grouped_columns
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.direct import direct
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import Feasibility
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Kernel

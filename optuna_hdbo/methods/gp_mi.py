@@ -20,11 +20,10 @@ from optuna_hdbo._core.additive import KEY
 from optuna_hdbo._core.additive import AdditiveModel
 from optuna_hdbo._core.additive import Search
 from optuna_hdbo._core.additive import grouped_columns
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.decomposition import SEARCHES
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import Feasibility
-from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.fit import Bounds
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.gp import Posterior
@@ -48,6 +47,7 @@ from optuna_hdbo._core.settings import check_number
 from optuna_hdbo._core.surrogate import FactorCache
 from optuna_hdbo._core.surrogate import is_due
 from optuna_hdbo._core.surrogate import latest
+from optuna_hdbo._core.utility import Utility
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

@@ -7,7 +7,7 @@ that all columns matter, that few do, and that none interact.
 
 from __future__ import annotations
 
-from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import FEW_MATTER

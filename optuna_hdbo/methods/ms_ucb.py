@@ -12,9 +12,8 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.feasibility import ConstraintModels
-from optuna_hdbo._core.feasibility import Utility
 from optuna_hdbo._core.feasibility import merits
 from optuna_hdbo._core.gp import KINDS
 from optuna_hdbo._core.isotropic import IsotropicModel
@@ -38,6 +37,7 @@ from optuna_hdbo._core.subspace import draw_subspaces
 from optuna_hdbo._core.subspace import with_climbs
 from optuna_hdbo._core.subspace_search import SubspaceEffort
 from optuna_hdbo._core.subspace_search import SubspaceMaximiser
+from optuna_hdbo._core.utility import Utility
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

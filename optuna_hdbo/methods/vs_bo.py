@@ -16,9 +16,9 @@ import numpy as np
 
 from optuna_hdbo._core import cma
 from optuna_hdbo._core import selection as search
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import ConstraintModels
 from optuna_hdbo._core.feasibility import merits
 from optuna_hdbo._core.fit import Prior
 from optuna_hdbo._core.fit import PriorName

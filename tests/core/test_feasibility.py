@@ -14,15 +14,15 @@ from histories import make_domain
 from scipy.stats import norm
 
 from optuna_hdbo._core.acquisition import Acquisition
-from optuna_hdbo._core.feasibility import ConstraintModels
+from optuna_hdbo._core.constraints import ConstraintModels
 from optuna_hdbo._core.feasibility import Feasibility
-from optuna_hdbo._core.feasibility import Sum
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.plain import ALL_MATTER
 from optuna_hdbo._core.plain import PlainQueries
+from optuna_hdbo._core.utility import Sum
 
 
 DOMAIN = make_domain(None, None)

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from optuna_hdbo._core import subspace
 from optuna_hdbo._core.acquisition import Acquisition
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.feasibility import Sum
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.subspace import Subspaces
 from optuna_hdbo._core.subspace import axes_through
 from optuna_hdbo._core.subspace import draw_subspaces
 from optuna_hdbo._core.subspace_search import SubspaceEffort
 from optuna_hdbo._core.subspace_search import SubspaceMaximiser
+from optuna_hdbo._core.utility import Sum
 
 
 def draw(domain: Domain, step: int = 5, d: int = 2, **changes: object) -> Subspaces:
