@@ -138,7 +138,7 @@ class SubspaceMaximiser:
                 posterior.alpha,
                 outside,
                 columns,
-                Y * kernel.inverse[columns][:, None, :],
+                np.ascontiguousarray(Y * kernel.inverse[columns][:, None, :]),
                 term.code,
                 np.array(term.p),
                 scores,

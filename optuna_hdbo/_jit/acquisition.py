@@ -150,14 +150,15 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
     ds, dg = np.empty((memory, n_columns)), np.empty((memory, n_columns))
     rho, gain = np.empty(memory), np.empty(memory)
     values = np.empty(x.shape[0])
+    full = np.bool_(True)  # a literal argument would compile the callee once more
     for i in range(x.shape[0]):
         for c in range(n_columns):  # loops: numba compiles array assignment for a second
             here[c] = x[i, c]
             f[c] = here[c] * inverse[c]
         value = evaluate(
-            kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, True, grad
+            kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, full, grad
         )
-        stored = 0
+        stored = np.int64(0)  # no literal, as above
         for _ in range(n_steps):
             largest = 0.0
             for c in range(n_columns):
@@ -192,7 +193,7 @@ def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p
                 if moved < 1e-12:
                     break
                 new_value = evaluate(
-                    kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, True, new_grad
+                    kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, full, new_grad
                 )
                 if new_value >= value + 1e-4 * promised and promised > 0.0:
                     improved = True

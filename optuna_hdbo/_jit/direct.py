@@ -134,7 +134,19 @@ def direct(
                     x[c] = grid_values[grid_starts[c] + min(int(x[c] * k), k - 1)]
                 f[c] = x[c] * inverse[c]
             value = evaluate(
-                kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, False, unused
+                kind,
+                F,
+                hamming,
+                starts,
+                scales,
+                linv,
+                alpha,
+                f,
+                code,
+                p,
+                work,
+                np.bool_(False),  # a literal would compile the callee once more
+                unused,
             )
             values[i] = value if value > -np.inf else -np.inf
             if i == 0 or value > best:

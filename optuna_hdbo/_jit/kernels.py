@@ -147,28 +147,23 @@ def slopes(kind, r2, m):
             r2[b] = (5.0 / 3.0) * (1.0 + r) * exp(-r)
 
 
-@compiled
 def cross(kind, F, G, hamming, starts, scales, out):
     """Write the covariances of G (C, m) with F (C, n) to ``out (m, n)``."""
     fill(kind, F, G, hamming, starts, scales, False, out)
 
 
-@compiled
 def gram(kind, F, hamming, starts, scales, out):
     """Write the covariances of F (C, n) with itself to ``out (n, n)``."""
     fill(kind, F, F, hamming, starts, scales, True, out)
-    prior = 0.0
-    for j in range(len(scales)):
-        prior += scales[j]
-    for a in range(F.shape[1]):
-        out[a, a] = prior
-        for b in range(a):
-            out[b, a] = out[a, b]
 
 
 @compiled
-def fill(kind, F, G, hamming, starts, scales, below, out):
-    """Write the covariances of G (C, m) with F (C, n), or only those below the diagonal."""
+def fill(kind, F, G, hamming, starts, scales, symmetric, out):
+    """Write the covariances of G (C, m) with F (C, n); where G is F, half of them are mirrored.
+
+    Its two uses are not compiled: each would be another copy of this function, and a literal
+    ``symmetric`` from compiled code one more.
+    """
     n_rows, n, m = F.shape[0], F.shape[1], G.shape[1]
     f, down, up, r2 = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n)
     n_powers = n_rows if len(scales) == n_rows else 0
@@ -179,7 +174,7 @@ def fill(kind, F, G, hamming, starts, scales, below, out):
     for a in range(m):
         for c in range(n_rows):
             f[c] = G[c, a]
-        most = a if below else n
+        most = a if symmetric else n
         if n_powers == 0:
             covariances(kind, F, f, hamming, starts, scales, most, r2, out[a])
             continue
@@ -189,6 +184,14 @@ def fill(kind, F, G, hamming, starts, scales, below, out):
         covariances_by_column(
             kind, F, f, hamming, scales, falling, rising, down, up, most, r2, out[a]
         )
+    if symmetric:
+        prior = 0.0
+        for j in range(len(scales)):
+            prior += scales[j]
+        for a in range(n):
+            out[a, a] = prior
+            for b in range(a):
+                out[b, a] = out[a, b]
 
 
 @compiled

@@ -89,6 +89,6 @@ def score(kind, F, hamming, scales, linv, alpha, outside, columns, candidates, c
                 code,
                 p,
                 work,
-                False,
+                np.bool_(False),  # a literal would compile the callee once more
                 grad,
             )
