@@ -63,8 +63,13 @@ class SubspaceMaximiser:
     ) -> tuple[FloatArray, float]:
         """Return a point of a subspace that is not among ``known (n, D)``, and its value.
 
-        The kernel, of every term of a sum, must have one group of all columns. Where every point
-        found is known, another one near the best is returned, of its subspace if there is one.
+        Where every point found is known, another one near the best is returned, of its subspace if
+        there is one.
+
+        Raises
+        ------
+        ValueError
+            If a kernel, of any term of a sum, does not have one group of all columns.
         """
         spaces = self.subspaces
         candidates = self._candidates(rng)

@@ -110,6 +110,7 @@ def direct(
     chosen = np.empty(budget, np.int64)
     most, children = np.empty(n_columns, np.int64), np.empty(n_columns, np.int64)
     x, f, unused = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
+    full = np.bool_(False)  # a literal argument would compile the callee once more
     work = np.empty((4, len(alpha)))
     for c in range(n_columns):
         centres[0, c] = 0.5
@@ -134,19 +135,7 @@ def direct(
                     x[c] = grid_values[grid_starts[c] + min(int(x[c] * k), k - 1)]
                 f[c] = x[c] * inverse[c]
             value = evaluate(
-                kind,
-                F,
-                hamming,
-                starts,
-                scales,
-                linv,
-                alpha,
-                f,
-                code,
-                p,
-                work,
-                np.bool_(False),  # a literal would compile the callee once more
-                unused,
+                kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, full, unused
             )
             values[i] = value if value > -np.inf else -np.inf
             if i == 0 or value > best:

@@ -71,6 +71,7 @@ def score(kind, F, hamming, scales, linv, alpha, outside, columns, candidates, c
     F_free, hamming_free = np.empty((d + 1, n)), np.empty(d + 1)
     starts = np.array([0, d + 1])
     work, f, grad = np.empty((4, n)), np.empty(d + 1), np.empty(d + 1)
+    full = np.bool_(False)  # a literal argument would compile the callee once more
     for i in range(n_subspaces):
         gather(F, hamming, columns[i], outside[i], F_free, hamming_free)
         for j in range(m):
@@ -89,6 +90,6 @@ def score(kind, F, hamming, scales, linv, alpha, outside, columns, candidates, c
                 code,
                 p,
                 work,
-                np.bool_(False),  # a literal would compile the callee once more
+                full,
                 grad,
             )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import pkgutil
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from compiled import compiled_functions
 
-import optuna_hdbo._jit
 from optuna_hdbo._jit import compile as jit
 
 
@@ -127,15 +124,10 @@ def test_files_of_another_signature_are_not_run(package: Path) -> None:
     assert run(package, f"{exchange}print(callee(1.5), callee(3))", **env) == ["2.5", "4.0"]
 
 
-def compiled_functions() -> Iterator[Any]:
-    for info in pkgutil.iter_modules(optuna_hdbo._jit.__path__):
-        module = importlib.import_module(f"optuna_hdbo._jit.{info.name}")
-        for name, value in vars(module).items():
-            if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "py_func"):
-                yield pytest.param(value, id=f"{info.name}.{name}")
-
-
-@pytest.mark.parametrize("function", list(compiled_functions()) or [None])
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(value, id=name) for name, value in compiled_functions()] or [None],
+)
 def test_options(function: Any) -> None:
     """Threads run beside each other, NaN and inf keep their meaning, all sources are the key."""
     if function is None:

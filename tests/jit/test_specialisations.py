@@ -7,13 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import compiled
 import pytest
 
 
 SCRIPT = """
-import importlib, pkgutil, warnings
+import warnings
 import optuna
-from optuna_hdbo import AddGPUCBSampler, MSUCBSampler, VSBOSampler, _jit
+from compiled import compiled_functions
+from optuna_hdbo import AddGPUCBSampler, MSUCBSampler, VSBOSampler
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.simplefilter("ignore")
@@ -24,20 +26,18 @@ def objective(trial):
 
 for sampler in (AddGPUCBSampler.as_published(seed=0), MSUCBSampler(seed=0), VSBOSampler(seed=0)):
     optuna.create_study(sampler=sampler).optimize(objective, n_trials=34)
-for info in pkgutil.iter_modules(_jit.__path__):
-    module = importlib.import_module(f"optuna_hdbo._jit.{info.name}")
-    for name, value in vars(module).items():
-        if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "py_func"):
-            print(f"{info.name}.{name}", len(value.signatures))
+for name, function in compiled_functions():
+    print(name, len(function.signatures))
 """
 
 
 @pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="NUMBA_DISABLE_JIT is set")
 def test_every_function_is_compiled_once(tmp_path: Path) -> None:
     # From an empty cache: functions that compiled ones call show theirs only while compiled.
+    path = [str(Path(compiled.__file__).parent), *sys.path]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(path)},
         capture_output=True,
         text=True,
         check=True,

@@ -1,0 +1,19 @@
+"""Every compiled function of the package, for tests of how they are compiled."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from typing import Any
+
+import optuna_hdbo._jit
+
+
+def compiled_functions() -> Iterator[tuple[str, Any]]:
+    """Yield the name and the dispatcher of each; none where NUMBA_DISABLE_JIT is set."""
+    for info in pkgutil.iter_modules(optuna_hdbo._jit.__path__):
+        module = importlib.import_module(f"optuna_hdbo._jit.{info.name}")
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "py_func"):
+                yield f"{info.name}.{name}", value
