@@ -24,10 +24,10 @@ from optuna_hdbo._attributes import read_trials
 from optuna_hdbo._attributes import study_key
 from optuna_hdbo._attributes import write_report
 from optuna_hdbo._attributes import write_suggestion
+from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.nudge import nudged
+from optuna_hdbo._core.points import nudged
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._core.threads import one_blas_thread
 from optuna_hdbo._history import History
 from optuna_hdbo._space import CommonParameters
 from optuna_hdbo._space import SearchSpace

@@ -13,15 +13,15 @@ from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.importance import grad_is
+from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models.subsets import fit_columns
 from optuna_hdbo._core.observations import standardise
-from optuna_hdbo._core.settings import check_integer
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._core.subsets import fit_columns
-from optuna_hdbo._core.threads import one_blas_thread
+from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._space import SearchSpace
 
 

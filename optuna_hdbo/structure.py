@@ -13,10 +13,10 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
-from optuna_hdbo._core import selection as selections
-from optuna_hdbo._core.additive import KEY
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.models.additive import KEY
+from optuna_hdbo._core.variables import selection as selections
 
 
 if TYPE_CHECKING:

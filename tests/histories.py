@@ -11,10 +11,10 @@ import numpy as np
 
 import optuna_hdbo
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Kernel
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.gp import join
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations

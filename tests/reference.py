@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import erfcx
 from scipy.stats import norm
 
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Kernel
-from optuna_hdbo._core.gp import join
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.kernel import join
 
 
 SE, MATERN32, MATERN52 = 0, 1, 2

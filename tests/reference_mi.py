@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp.kernel import Kernel
 
 
 def correlation(kind: str, r2: float) -> float:

@@ -50,6 +50,24 @@ BELOW = {
 }
 """Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
 
+GROUND = {
+    "blas": set(),
+    "checks": set(),
+    "domain": set(),
+    "observations": {"domain"},
+    "points": {"domain"},
+    "streams": set(),
+}
+ROOMS = {
+    "gp": set(GROUND),
+    "variables": {*GROUND, "gp"},
+    "models": {*GROUND, "gp", "variables"},
+    "tree": {*GROUND, "gp"},
+    "acquisition": {*GROUND, "gp", "models"},
+    "maximise": {*GROUND, "gp", "models", "acquisition"},
+}
+"""Room or file of _core -> those of _core that it may import, beside itself."""
+
 
 def imports(path: Path) -> Iterator[str]:
     """Yield the absolute names that a file imports, wherever in the file."""
@@ -97,3 +115,27 @@ def test_private_names_of_optuna_stay_in_one_file() -> None:
             if name.startswith("optuna.")
             for part in name.split(".")
         ), path
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.parts[0] == "_core"], ids=str)
+def test_rooms_of_core_import_downward(path: Path) -> None:
+    if path.name == "__init__.py":
+        assert not list(imports(ROOT / path))
+        return
+    room = path.parts[1].removesuffix(".py")
+    allowed = {**GROUND, **ROOMS}[room] | {room}
+    for name in imports(ROOT / path):
+        if name.startswith("optuna_hdbo._core."):
+            assert name.split(".")[2] in allowed, f"{path} imports {name}"
+
+
+def test_rooms_do_not_run_in_a_circle_inside() -> None:
+    within: dict[str, set[str]] = {}
+    for path in FILES:
+        module = ".".join(["optuna_hdbo", *path.with_suffix("").parts])
+        within[module] = {n.rpartition(".")[0] for n in imports(ROOT / path)} - {module}
+    done: set[str] = set()
+    while left := {m for m in within if m not in done}:
+        free = {m for m in left if not within[m] & left}
+        assert free, f"these import each other: {sorted(left)}"
+        done |= free

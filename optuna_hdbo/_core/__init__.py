@@ -1,1 +1,4 @@
-"""NumPy and SciPy parts that the methods share."""
+"""What methods share, in NumPy and SciPy; each room imports only the rooms below it.
+
+Upward: gp < variables < models, tree < acquisition < maximise.
+"""

@@ -15,40 +15,41 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core import decomposition as groupings
-from optuna_hdbo._core.acquisition import Acquisition
-from optuna_hdbo._core.additive import GROWTH
-from optuna_hdbo._core.additive import KEY
-from optuna_hdbo._core.additive import PUBLISHED_BOUNDS
-from optuna_hdbo._core.additive import AdditiveModel
-from optuna_hdbo._core.additive import Search
-from optuna_hdbo._core.additive import grouped_columns
-from optuna_hdbo._core.constraints import ConstraintModels
-from optuna_hdbo._core.direct import direct
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import check_beta
+from optuna_hdbo._core.acquisition.confidence import root_beta
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import Feasibility
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Kernel
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.maximise import Effort
-from optuna_hdbo._core.maximise import Maximiser
-from optuna_hdbo._core.maximise import unknown_near
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.fitted import latest
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise.direct import direct
+from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import Maximiser
+from optuna_hdbo._core.maximise.queries import PlainQueries
+from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.models import decomposition as groupings
+from optuna_hdbo._core.models.additive import GROWTH
+from optuna_hdbo._core.models.additive import KEY
+from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
+from optuna_hdbo._core.models.additive import AdditiveModel
+from optuna_hdbo._core.models.additive import Search
+from optuna_hdbo._core.models.additive import grouped_columns
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import standardise
-from optuna_hdbo._core.plain import ALL_MATTER
-from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import good_points
-from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.schedule import Beta
-from optuna_hdbo._core.schedule import check_beta
-from optuna_hdbo._core.schedule import root_beta
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_decomposition
-from optuna_hdbo._core.settings import check_integer
-from optuna_hdbo._core.surrogate import FactorCache
-from optuna_hdbo._core.surrogate import Fitted
-from optuna_hdbo._core.surrogate import is_due
-from optuna_hdbo._core.surrogate import latest
+from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -129,7 +130,7 @@ class AddGPUCB:
             n_decompositions,
             shared_hyperparameters,
         )
-        self._plain = PlainQueries(kernel, True, (ALL_MATTER,), ("log-ei",), n_cyc)
+        self._plain = PlainQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), ("log-ei",))
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -147,7 +148,7 @@ class AddGPUCB:
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            feasibility, record = self._constraints.read(domain, seen)
+            feasibility, record = self._constraints.fit(domain, seen)
             x, fits, posterior = self._plain.query(domain, seen, 0.0, rng, feasibility)
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, record | fits, self._report(seen, posterior, x, fitted))
@@ -164,7 +165,7 @@ class AddGPUCB:
             fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
         posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
         if self.update == "alternate":
-            feasibility, fits = self._constraints.read(domain, seen)
+            feasibility, fits = self._constraints.fit(domain, seen)
             record |= fits
             x = self._alternate(domain, seen, posterior, rng, feasibility)
         else:
@@ -224,7 +225,7 @@ class AddGPUCB:
         budget = math.ceil((0.9 if len(groups) > 1 else 1.0) * budget / len(groups))
         for j in chosen:
             width = root_beta(self.beta, t, len(groups[j]), len(domain), len(groups))
-            acquisition = Acquisition.ucb(posterior, width, group=j)  # eq. (6)
+            acquisition = Analytic.ucb(posterior, width, group=j)  # eq. (6)
             if self.maximiser == "direct":
                 x[groups[j]] = direct(acquisition, domain, budget)
             else:

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._core.feasibility import rejecting
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.guide import Guide
-from optuna_hdbo._core.guide import KernelParams
-from optuna_hdbo._core.replay import Replay
-from optuna_hdbo._core.search import TreeSearch
-from optuna_hdbo._core.settings import check_branching
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_fraction
-from optuna_hdbo._core.settings import check_integer
-from optuna_hdbo._core.settings import check_positive
-from optuna_hdbo._core.tree import Rule
+from optuna_hdbo._core.acquisition.feasibility import rejecting
+from optuna_hdbo._core.checks import check_branching
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_fraction
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.tree.nodes import Rule
+from optuna_hdbo._core.tree.replay import Replay
+from optuna_hdbo._core.tree.search import TreeSearch
+from optuna_hdbo._core.tree.surrogate import KernelParams
+from optuna_hdbo._core.tree.surrogate import Surrogate
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -73,7 +73,7 @@ class BaMSOO:
         )
         self._fixed = KernelParams.parse(kernel_params)
         bounds = Bounds(noise=(1e-8, 1e-5 if deterministic else 1.0))
-        guide = Guide(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
+        guide = Surrogate(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
         self._search = TreeSearch(self.name, Replay(rule, guide))
 
     def validate(self, domain: Domain) -> None:

@@ -14,40 +14,40 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition import Acquisition
-from optuna_hdbo._core.additive import GROWTH
-from optuna_hdbo._core.additive import KEY
-from optuna_hdbo._core.additive import AdditiveModel
-from optuna_hdbo._core.additive import Search
-from optuna_hdbo._core.additive import grouped_columns
-from optuna_hdbo._core.constraints import ConstraintModels
-from optuna_hdbo._core.decomposition import SEARCHES
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import check_beta
+from optuna_hdbo._core.acquisition.confidence import root_beta
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.information import gained
+from optuna_hdbo._core.acquisition.sum import Acquisition
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.feasibility import Feasibility
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.information import gained
-from optuna_hdbo._core.maximise import Effort
-from optuna_hdbo._core.maximise import Maximiser
-from optuna_hdbo._core.maximise import unknown_near
-from optuna_hdbo._core.plain import ALL_MATTER
-from optuna_hdbo._core.plain import FEW_MATTER
-from optuna_hdbo._core.plain import FLAT
-from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import good_points
-from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.schedule import Beta
-from optuna_hdbo._core.schedule import check_beta
-from optuna_hdbo._core.schedule import root_beta
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_decomposition
-from optuna_hdbo._core.settings import check_integer
-from optuna_hdbo._core.settings import check_number
-from optuna_hdbo._core.surrogate import FactorCache
-from optuna_hdbo._core.surrogate import is_due
-from optuna_hdbo._core.surrogate import latest
-from optuna_hdbo._core.utility import Utility
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.fitted import latest
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import Maximiser
+from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.models.additive import GROWTH
+from optuna_hdbo._core.models.additive import KEY
+from optuna_hdbo._core.models.additive import AdditiveModel
+from optuna_hdbo._core.models.additive import Search
+from optuna_hdbo._core.models.additive import grouped_columns
+from optuna_hdbo._core.models.decomposition import SEARCHES
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import FLAT
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -114,7 +114,7 @@ class GPMI:
                 kernel, size, known, ungrouped, decomposition_search, n_decompositions
             )
         bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
-        self._plain = PlainQueries(kernel, ard, beliefs, (), n_cyc, bounds)
+        self._models = Ensemble(kernel, ard, beliefs, n_cyc, bounds)
         self._cache = FactorCache()
         self._constraints = ConstraintModels(kernel)
 
@@ -127,12 +127,12 @@ class GPMI:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         if self._additive is None:
-            posterior, record = self._plain.believed(domain, seen, rng)
+            posterior, record = self._models.believed(domain, seen, rng)
         else:
             posterior, record = self._learned(self._additive, domain, seen, streams)
         improves = self.alternate and seen.step % 2 == 0
         known = np.concatenate([seen.X, seen.pending])
-        feasibility, fits = self._constraints.read(domain, seen)
+        feasibility, fits = self._constraints.fit(domain, seen)
         best = good_points(seen.X, feasibility.merit)
         groups = None if self._additive is None else self._additive.known_groups(domain)
         free, centre = grouped_columns(domain, groups)
@@ -157,7 +157,7 @@ class GPMI:
         seen: Observations,
         domain: Domain,
         group: int | None = None,
-    ) -> Utility:
+    ) -> Acquisition:
         """Return mu_t + phi_t where the constraints' lower bounds admit it; less elsewhere."""
         width = OPTIMISM
         if self.exploration == "ucb":
@@ -166,17 +166,17 @@ class GPMI:
 
     def _instance(
         self, posterior: Posterior, seen: Observations, domain: Domain, group: int | None = None
-    ) -> Acquisition:
+    ) -> Analytic:
         """Return mu_t + phi_t, of one group's component if ``group`` is given."""
         if self.exploration == "variance":  # Corollary 1
-            return Acquisition.scaled_variance(posterior, 0.5 * self.root_alpha, group)
+            return Analytic.scaled_variance(posterior, 0.5 * self.root_alpha, group)
         if self.exploration == "mi":
             gamma = gained(posterior, group)  # gamma_{t-1} of Algorithm 1, line 5
-            return Acquisition.mi(posterior, self.root_alpha, gamma, self.min_exploration, group)
+            return Analytic.mi(posterior, self.root_alpha, gamma, self.min_exploration, group)
         groups = posterior.kernel.groups
         d = len(domain) if group is None else len(groups[group])
         width = root_beta(self.beta, len(seen.y), d, len(domain), len(groups))
-        return Acquisition.ucb(posterior, max(width, self.min_exploration), group)
+        return Analytic.ucb(posterior, max(width, self.min_exploration), group)
 
     def _per_group(
         self,

@@ -7,19 +7,20 @@ that all columns matter, that few do, and that none interact.
 
 from __future__ import annotations
 
-from optuna_hdbo._core.constraints import ConstraintModels
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.plain import ALL_MATTER
-from optuna_hdbo._core.plain import FEW_MATTER
-from optuna_hdbo._core.plain import NONE_INTERACT
-from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import Question
-from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.schedule import Beta
-from optuna_hdbo._core.schedule import check_beta
-from optuna_hdbo._core.schedule import root_beta
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_integer
+from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import check_beta
+from optuna_hdbo._core.acquisition.confidence import root_beta
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.maximise.queries import PlainQueries
+from optuna_hdbo._core.maximise.queries import Question
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import NONE_INTERACT
+from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -49,7 +50,8 @@ class GPUCB:
         self.beta = beta
         questions: tuple[Question, ...] = ("log-ei",) if alternate else ("ucb",)
         beliefs = (ALL_MATTER, FEW_MATTER, NONE_INTERACT)
-        self._plain = PlainQueries(kernel, ard, beliefs, questions, n_cyc, probes=alternate)
+        models = Ensemble(kernel, ard, beliefs, n_cyc)
+        self._plain = PlainQueries(models, questions, probes=alternate)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -59,6 +61,6 @@ class GPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
-        feasibility, record = self._constraints.read(domain, seen)
+        feasibility, record = self._constraints.fit(domain, seen)
         x, fits, posterior = self._plain.query(domain, seen, width, rng, feasibility)
         return Suggestion(x, record | fits, prediction(seen, posterior, x))

@@ -12,32 +12,32 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import check_beta
+from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.acquisition.sum import Acquisition
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.feasibility import merits
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.isotropic import IsotropicModel
-from optuna_hdbo._core.plain import ALL_MATTER
-from optuna_hdbo._core.plain import FEW_MATTER
-from optuna_hdbo._core.plain import FLAT
-from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import good_points
-from optuna_hdbo._core.plain import is_probe
-from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.schedule import Beta
-from optuna_hdbo._core.schedule import check_beta
-from optuna_hdbo._core.schedule import root_beta_of_subspaces
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_integer
-from optuna_hdbo._core.settings import check_number
-from optuna_hdbo._core.subspace import Axes
-from optuna_hdbo._core.subspace import Subspaces
-from optuna_hdbo._core.subspace import axes_through
-from optuna_hdbo._core.subspace import draw_subspaces
-from optuna_hdbo._core.subspace import with_climbs
-from optuna_hdbo._core.subspace_search import SubspaceEffort
-from optuna_hdbo._core.subspace_search import SubspaceMaximiser
-from optuna_hdbo._core.utility import Utility
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.maximise.in_subspaces import SubspaceEffort
+from optuna_hdbo._core.maximise.in_subspaces import SubspaceMaximiser
+from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import is_probe
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.maximise.subspaces import Axes
+from optuna_hdbo._core.maximise.subspaces import Subspaces
+from optuna_hdbo._core.maximise.subspaces import axes_through
+from optuna_hdbo._core.maximise.subspaces import draw_subspaces
+from optuna_hdbo._core.maximise.subspaces import with_climbs
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import FLAT
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.isotropic import IsotropicModel
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -108,7 +108,7 @@ class MSUCB:
         self._effort = SubspaceEffort(n_leaders=n_starts)
         self.alternate = alternate
         beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
-        self._plain = PlainQueries(kernel, True, beliefs, (), n_cyc)
+        self._models = Ensemble(kernel, True, beliefs, n_cyc)
         self._constraints = ConstraintModels(kernel)
         self._isotropic = IsotropicModel(kernel, beliefs[-1].prior, n_cyc)
         self._warned = False
@@ -135,10 +135,10 @@ class MSUCB:
         rng = streams.generator(self.name, seen.step)
         ard = len(domain) <= MOST_LENGTHSCALES if self.ard is None else self.ard
         if ard:
-            posterior, record = self._plain.believed(domain, seen, rng)
+            posterior, record = self._models.believed(domain, seen, rng)
         else:
             posterior, record = self._isotropic.posterior(domain, seen)
-        feasibility, fits = self._constraints.read(domain, seen)
+        feasibility, fits = self._constraints.fit(domain, seen)
         anchored = self.anchors == "incumbents" and self.d != 0
         probes = self.alternate and anchored and is_probe(rng, len(domain))
         best = good_points(seen.X, feasibility.merit)
@@ -163,7 +163,7 @@ class MSUCB:
         self,
         spaces: Subspaces,
         domain: Domain,
-        acquisition: Utility,
+        acquisition: Acquisition,
         starts: FloatArray,
         ard: bool,
         rng: np.random.Generator,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from optuna_hdbo._core.feasibility import rejecting
-from optuna_hdbo._core.replay import Replay
-from optuna_hdbo._core.search import TreeSearch
-from optuna_hdbo._core.settings import check_branching
-from optuna_hdbo._core.settings import check_fraction
-from optuna_hdbo._core.tree import Rule
+from optuna_hdbo._core.acquisition.feasibility import rejecting
+from optuna_hdbo._core.checks import check_branching
+from optuna_hdbo._core.checks import check_fraction
+from optuna_hdbo._core.tree.nodes import Rule
+from optuna_hdbo._core.tree.replay import Replay
+from optuna_hdbo._core.tree.search import TreeSearch
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

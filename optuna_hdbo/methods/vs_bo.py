@@ -14,37 +14,37 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core import cma
-from optuna_hdbo._core import selection as search
-from optuna_hdbo._core.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.feasibility import merits
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import PriorName
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.importance import grad_is
-from optuna_hdbo._core.maximise import Maximiser
-from optuna_hdbo._core.maximise import unknown_near
-from optuna_hdbo._core.plain import FEW_MATTER
-from optuna_hdbo._core.plain import NONE_INTERACT
-from optuna_hdbo._core.plain import PlainQueries
-from optuna_hdbo._core.plain import drawn
-from optuna_hdbo._core.plain import good_points
-from optuna_hdbo._core.plain import prediction
-from optuna_hdbo._core.selection import Selection
-from optuna_hdbo._core.settings import check_choice
-from optuna_hdbo._core.settings import check_integer
-from optuna_hdbo._core.settings import check_positive
-from optuna_hdbo._core.subsets import SubsetFits
-from optuna_hdbo._core.subsets import fit_columns
-from optuna_hdbo._core.subsets import restricted
-from optuna_hdbo._core.surrogate import FactorCache
-from optuna_hdbo._core.surrogate import Fitted
-from optuna_hdbo._core.surrogate import is_due
-from optuna_hdbo._core.surrogate import latest
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.fitted import latest
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.maximise.multistart import Maximiser
+from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import NONE_INTERACT
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.ensemble import drawn
+from optuna_hdbo._core.models.subsets import SubsetFits
+from optuna_hdbo._core.models.subsets import fit_columns
+from optuna_hdbo._core.models.subsets import restricted
+from optuna_hdbo._core.points import unknown_near
+from optuna_hdbo._core.variables import cma
+from optuna_hdbo._core.variables import selection as search
+from optuna_hdbo._core.variables.grad_is import grad_is
+from optuna_hdbo._core.variables.selection import Selection
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -119,7 +119,7 @@ class VSBO:
         self.kernel = kernel
         self.n_init = n_init
         self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
-        self._by_column = PlainQueries(kernel, True, (NONE_INTERACT,), (), None, name=WHOLE)
+        self._by_column = Ensemble(kernel, True, (NONE_INTERACT,), name=WHOLE)
         self._conditionals = cma.ConditionalCache()
         self._constraints = ConstraintModels(kernel)
 
@@ -234,7 +234,7 @@ class VSBO:
         rng: np.random.Generator,
     ) -> FloatArray:
         """Return the point of the largest expected improvement; ``seen`` is in its columns."""
-        feasibility, fits = self._constraints.read(domain, seen)
+        feasibility, fits = self._constraints.fit(domain, seen)
         record |= fits
         if self.priors and feasibility.incumbent is not None:
             # What columns outside of the model did for the best value is not to be improved on.

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from histories import make_domain
 
-from optuna_hdbo._core import cma
-from optuna_hdbo._core.cma import Gaussian
-from optuna_hdbo._core.cma import Strategy
-from optuna_hdbo._core.cma import generations
+from optuna_hdbo._core.variables import cma
+from optuna_hdbo._core.variables.cma import Gaussian
+from optuna_hdbo._core.variables.cma import Strategy
+from optuna_hdbo._core.variables.cma import generations
 
 
 def follow(U: np.ndarray, y: np.ndarray, n_init: int, size: int) -> Gaussian:

@@ -17,16 +17,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from optuna_hdbo._core.decomposition import SEARCHES
-from optuna_hdbo._core.decomposition import Scorer
-from optuna_hdbo._core.decomposition import random_groups
-from optuna_hdbo._core.decomposition import search
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import fit
-from optuna_hdbo._core.fit import log_likelihood
-from optuna_hdbo._core.gp import Kernel
-from optuna_hdbo._core.gp import join
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models.decomposition import SEARCHES
+from optuna_hdbo._core.models.decomposition import Scorer
+from optuna_hdbo._core.models.decomposition import random_groups
+from optuna_hdbo._core.models.decomposition import search
 
 
 def assert_partition(groups: Sequence[Sequence[int]], n_columns: int, size: int) -> None:

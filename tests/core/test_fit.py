@@ -18,14 +18,14 @@ from sklearn.gaussian_process import kernels as sk
 from threadpoolctl import threadpool_limits
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.fit import Objective
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import fit
-from optuna_hdbo._core.fit import likelihood
-from optuna_hdbo._core.fit import log_likelihood
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp.fit import Objective
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.likelihood import likelihood
+from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
 
 
 LAYOUTS = {"plain": ((3,), 0), "additive": ((2, 1, 1), 0), "mixed": ((1, 2, 2), 3)}

@@ -12,11 +12,11 @@ from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
 
-from optuna_hdbo._core import importance
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.importance import grad_is
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.variables import grad_is as importance
+from optuna_hdbo._core.variables.grad_is import grad_is
 
 
 def by_differences(posterior: Posterior, points: np.ndarray, h: float = 1e-5) -> np.ndarray:

@@ -11,9 +11,9 @@ from histories import DOMAINS
 from histories import make_domain
 from histories import make_kernel
 
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Posterior
-from optuna_hdbo._core.information import gained
+from optuna_hdbo._core.acquisition.information import gained
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
 
 
 @pytest.mark.parametrize("name", ["continuous", "mixed"])

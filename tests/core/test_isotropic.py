@@ -12,15 +12,15 @@ from histories import Ledger
 from histories import make_domain
 from scipy.optimize import check_grad
 
-from optuna_hdbo._core.fit import Bounds
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import fit
-from optuna_hdbo._core.fit import log_likelihood
-from optuna_hdbo._core.isotropic import IsotropicModel
-from optuna_hdbo._core.isotropic import fit_isotropic
-from optuna_hdbo._core.isotropic import log_posterior
-from optuna_hdbo._core.isotropic import squared_distances
-from optuna_hdbo._core.surrogate import cold_start
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models.isotropic import IsotropicModel
+from optuna_hdbo._core.models.isotropic import fit_isotropic
+from optuna_hdbo._core.models.isotropic import log_posterior
+from optuna_hdbo._core.models.isotropic import squared_distances
 from optuna_hdbo.methods.base import Record
 
 

@@ -8,8 +8,8 @@ from histories import DOMAINS
 from histories import is_admissible
 from histories import make_domain
 
-from optuna_hdbo._core.nudge import STEPS
-from optuna_hdbo._core.nudge import nudged
+from optuna_hdbo._core.points import STEPS
+from optuna_hdbo._core.points import nudged
 
 
 @pytest.mark.parametrize("corner", [0.0, 1.0])

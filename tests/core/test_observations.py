@@ -10,13 +10,13 @@ from histories import DOMAINS
 from histories import INTERPRETED
 from histories import make_kernel
 
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
-from optuna_hdbo._core.surrogate import FactorCache
-from optuna_hdbo._core.surrogate import Fitted
 
 
 Y = np.random.default_rng(0).standard_normal(3000)

@@ -11,13 +11,13 @@ from histories import affordable
 from histories import make_domain
 from histories import make_kernel
 
-from optuna_hdbo._core import subsets
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.fit import Prior
-from optuna_hdbo._core.fit import log_likelihood
-from optuna_hdbo._core.subsets import SubsetFits
-from optuna_hdbo._core.subsets import fit_columns
-from optuna_hdbo._core.subsets import restricted
+from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models import subsets
+from optuna_hdbo._core.models.subsets import SubsetFits
+from optuna_hdbo._core.models.subsets import fit_columns
+from optuna_hdbo._core.models.subsets import restricted
 
 
 FLAT = Prior("flat", scale=False, noise=False)

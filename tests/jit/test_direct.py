@@ -12,8 +12,8 @@ import scipy.optimize
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optuna_hdbo._core.gp import Factor
-from optuna_hdbo._core.gp import Posterior
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import acquisition
 from optuna_hdbo._jit import direct as jit
 

@@ -11,8 +11,8 @@ import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optuna_hdbo._core.gp import KINDS
-from optuna_hdbo._core.gp import Kernel
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._jit import kernels
 
 

@@ -17,12 +17,12 @@ from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
 
-from optuna_hdbo._core.additive import KEY
+from optuna_hdbo._core.checks import check_decomposition
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.gp import Kernel
-from optuna_hdbo._core.settings import check_decomposition
-from optuna_hdbo._core.surrogate import FactorCache
-from optuna_hdbo._core.surrogate import Fitted
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.models.additive import KEY
 from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
 from optuna_hdbo.methods.add_gp_ucb import has_stalled

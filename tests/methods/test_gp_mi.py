@@ -17,11 +17,11 @@ from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
 
-from optuna_hdbo._core.acquisition import Acquisition
-from optuna_hdbo._core.information import gained
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.information import gained
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.plain import ALL_MATTER
-from optuna_hdbo._core.surrogate import Fitted
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_mi import GPMI
 
@@ -39,7 +39,7 @@ def test_phi(delta: float, scale: float) -> None:
     posterior, X, y = make_posterior(domain, kernel, 8)
     root_alpha = math.sqrt(math.log(2.0 / delta))
     gamma = reference_mi.gamma(kernel, X)
-    acquisition = Acquisition.mi(posterior, root_alpha, gained(posterior))
+    acquisition = Analytic.mi(posterior, root_alpha, gained(posterior))
     Z = domain.sample(np.random.default_rng(1), 5)
     for x, value in zip(Z, acquisition(Z), strict=True):
         mean, variance = reference_mi.posterior(kernel, X, y, x)
@@ -54,11 +54,11 @@ def test_phi_of_corollary_1_and_the_floor() -> None:
     posterior, _, _ = make_posterior(domain, kernel, 6)
     Z = domain.sample(np.random.default_rng(1), 20)
     mean, variance = posterior.predict(Z)
-    scaled = Acquisition.scaled_variance(posterior, 1.5)(Z)
+    scaled = Analytic.scaled_variance(posterior, 1.5)(Z)
     np.testing.assert_allclose(scaled, mean + 2.0 * 1.5 * variance / 4.0, rtol=1e-12)
     gamma = gained(posterior)
-    plain = Acquisition.mi(posterior, 0.5, gamma)(Z)
-    floored = Acquisition.mi(posterior, 0.5, gamma, 0.1)(Z)
+    plain = Analytic.mi(posterior, 0.5, gamma)(Z)
+    floored = Analytic.mi(posterior, 0.5, gamma, 0.1)(Z)
     np.testing.assert_allclose(
         floored, np.maximum(plain, mean + 0.1 * np.sqrt(variance)), rtol=1e-12
     )
@@ -70,7 +70,7 @@ def test_gradients(floor: float) -> None:
     domain = make_domain(None, None)
     kernel = make_kernel(domain)
     posterior, _, _ = make_posterior(domain, kernel, 7)
-    acquisition = Acquisition.mi(posterior, 2.0, gained(posterior), floor)
+    acquisition = Analytic.mi(posterior, 2.0, gained(posterior), floor)
     starts = domain.sample(np.random.default_rng(2), 6)
     climbed, heights = acquisition.ascend(starts, np.ones(2, np.bool_), 100)
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, affordable(201, 21))] * 2), -1).reshape(-1, 2)
@@ -122,7 +122,7 @@ def test_exploration_shrinks_and_that_of_gp_ucb_grows() -> None:
             ledger = Ledger.started(make_domain(None, None), n, peak)
             method = GPMI(exploration=exploration, alternate=False)  # type: ignore[arg-type]
             seen = ledger.seen()
-            posterior, _ = method._plain.posterior(ledger.domain, seen, ALL_MATTER)
+            posterior, _ = method._models.posterior(ledger.domain, seen, ALL_MATTER)
             acquisition = method._instance(posterior, seen, ledger.domain)
             corner = np.array([[1.0, 0.0]])
             mean, variance = posterior.predict(corner)

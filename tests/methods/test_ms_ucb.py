@@ -15,10 +15,10 @@ from histories import Ledger
 from histories import affordable
 from histories import make_domain
 
-from optuna_hdbo._core.acquisition import Acquisition
-from optuna_hdbo._core.schedule import root_beta_of_subspaces
-from optuna_hdbo._core.subspace import with_climbs
-from optuna_hdbo._core.subspace_search import SubspaceMaximiser
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
+from optuna_hdbo._core.maximise.in_subspaces import SubspaceMaximiser
+from optuna_hdbo._core.maximise.subspaces import with_climbs
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.ms_ucb import MSUCB
 
@@ -60,8 +60,8 @@ def test_incumbents_add_subspaces_through_where_climbs_from_them_lead() -> None:
     ledger = Ledger.started(make_domain(*[None] * 6), 8)
     seen = ledger.seen()
     method = MSUCB(d=2)
-    posterior, _ = method._plain.believed(ledger.domain, seen, np.random.default_rng(0))
-    acquisition = Acquisition.ucb(posterior, 0.5)
+    posterior, _ = method._models.believed(ledger.domain, seen, np.random.default_rng(0))
+    acquisition = Analytic.ucb(posterior, 0.5)
     spaces = method.subspaces(ledger.domain, seen, Streams(0))
     starts = seen.X[np.argsort(-seen.y)[:3]]
     more = with_climbs(

@@ -19,9 +19,9 @@ from histories import bowl
 from histories import make_domain
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.guide import Guide
-from optuna_hdbo._core.paths import signature
-from optuna_hdbo._core.tree import Rule
+from optuna_hdbo._core.tree.log import signature
+from optuna_hdbo._core.tree.nodes import Rule
+from optuna_hdbo._core.tree.surrogate import Surrogate
 from optuna_hdbo._jit import tree as jit
 from optuna_hdbo.benchmarks import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
@@ -450,8 +450,10 @@ def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None
 
 def test_late_fits_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fifth more observations call for a fit, and from 100 on as many again."""
-    monkeypatch.setattr("optuna_hdbo._core.guide.fit", lambda template, *_, **__: (template, 0.0))
-    domain, guide = make_domain(None), Guide("matern52")
+    monkeypatch.setattr(
+        "optuna_hdbo._core.tree.surrogate.fit", lambda template, *_, **__: (template, 0.0)
+    )
+    domain, guide = make_domain(None), Surrogate("matern52")
     X = np.random.default_rng(0).random((900, 1))
     fitted, at = None, []
     for n in range(900):

@@ -1,0 +1,1 @@
+"""What is maximised: acquisition functions, constraints, confidence schedules."""

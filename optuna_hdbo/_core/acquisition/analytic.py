@@ -1,0 +1,146 @@
+"""Acquisition functions on a posterior, or on one group's component of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._jit import acquisition as jit
+
+
+@dataclass(frozen=True, eq=False)
+class Analytic:
+    """What to maximise, as a code and numbers, so that compiled loops can take it.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    kernel : Kernel
+        That of the posterior, or :meth:`Kernel.only` of one group.
+    code : int
+        One of the codes of :mod:`optuna_hdbo._jit.acquisition`.
+    p : tuple of floats
+        Its numbers.
+    """
+
+    posterior: Posterior
+    kernel: Kernel
+    code: int
+    p: tuple[float, ...]
+
+    @classmethod
+    def ucb(cls, posterior: Posterior, root_beta: float, group: int | None = None) -> Analytic:
+        """Return mean + sqrt(beta) std; of one group's component if ``group`` is given."""
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.UCB, (root_beta, 0.0))
+
+    @classmethod
+    def log_ei(cls, posterior: Posterior, incumbent: float) -> Analytic:
+        """Return log E[max(f - incumbent, 0)] (Ament et al. 2023)."""
+        return cls(posterior, posterior.kernel, jit.LOG_EI, (incumbent, 0.0))
+
+    @classmethod
+    def log_feasible(cls, posterior: Posterior, largest: float) -> Analytic:
+        """Return log P(c <= largest) of a constraint's posterior."""
+        return cls(posterior, posterior.kernel, jit.LOG_FEASIBLE, (largest, 0.0))
+
+    @classmethod
+    def excess(cls, posterior: Posterior, root_beta: float, largest: float) -> Analytic:
+        """Return a penalty where even a constraint's lower confidence bound is above it."""
+        return cls(posterior, posterior.kernel, jit.EXCESS, (root_beta, largest))
+
+    @classmethod
+    def mi(
+        cls,
+        posterior: Posterior,
+        root_alpha: float,
+        gamma: float,
+        floor: float = 0.0,
+        group: int | None = None,
+    ) -> Analytic:
+        """Return mean + sqrt(alpha) (sqrt(var + gamma) - sqrt(gamma)) (Contal et al. 2014).
+
+        Variances and ``gamma`` are in units of the kernel's signal variance, and the sum is scaled
+        back. What is added to the mean never counts for less than ``floor`` standard deviations.
+        """
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.MI, (root_alpha, gamma * kernel.variance, floor))
+
+    @classmethod
+    def scaled_variance(
+        cls, posterior: Posterior, factor: float, group: int | None = None
+    ) -> Analytic:
+        """Return mean + factor var, the variance in units of the signal variance, scaled back."""
+        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        return cls(posterior, kernel, jit.VARIANCE, (factor / kernel.variance**0.5, 0.0))
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+        mean, variance = self.posterior.predict(X, self.kernel)
+        out = np.empty(len(X))
+        jit.utilities(self.code, np.array(self.p), mean, variance, out)
+        return out
+
+    def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at a point (D,) and its gradient, shape (D,)."""
+        kernel, posterior = self.kernel, self.posterior
+        columns = kernel.columns
+        by_feature = np.empty(len(columns))
+        value = jit.evaluate(
+            kernel.code,
+            posterior.features if kernel is posterior.kernel else kernel.features(posterior.X),
+            kernel.hamming,
+            kernel.starts,
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            x[columns] * kernel.inverse,
+            self.code,
+            np.array(self.p),
+            np.empty((4, len(posterior.alpha))),
+            True,
+            by_feature,
+        )
+        gradient = np.zeros(len(x))
+        gradient[columns] = by_feature * kernel.inverse
+        return value, gradient
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D) along the columns marked ``free (D,)``.
+
+        Returns
+        -------
+        X : FloatArray, shape (S, D)
+        values : FloatArray, shape (S,)
+            The largest is never below those of the starts.
+        """
+        kernel, posterior = self.kernel, self.posterior
+        columns = kernel.columns
+        chosen = kernel is posterior.kernel
+        climbed = np.ascontiguousarray(X[:, columns])
+        values = jit.ascend(
+            kernel.code,
+            posterior.features if chosen else kernel.features(posterior.X),
+            kernel.hamming,
+            kernel.starts,
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            kernel.inverse,
+            free[columns],
+            self.code,
+            np.array(self.p),
+            climbed,
+            n_steps,
+            tol,
+        )
+        X = X.copy()
+        X[:, columns] = climbed
+        return X, values

@@ -1,0 +1,72 @@
+"""Models of constraints: a trial may report numbers that must not exceed 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.feasibility import finite_constraints
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import standardise
+
+
+BELIEF = ALL_MATTER
+
+GROWTH = 0.08
+"""Share of new observations that calls for another fit of a constraint."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintModels:
+    """One Gaussian process per constraint, fitted and recorded like that of the objective.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    """
+
+    kind: str = "matern52"
+    _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
+
+    def fit(self, domain: Domain, seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
+        """Return what is known of the constraints, and what to record."""
+        record: dict[str, Any] = {}
+        if not seen.constraints.shape[1]:
+            return Feasibility(seen.y, float(seen.y.max())), record
+        constraints = []
+        merit = merits(seen)
+        for j, column in enumerate(finite_constraints(seen).T):
+            told = np.flatnonzero(~np.isnan(column))
+            if not len(told):
+                continue
+            if (rows := modelled_rows(merit[told])) is not None:
+                told = told[rows]  # what bounds the best points, not what is most violated
+            z, shift, scale = standardise(column[told])
+            # Whatever its units, a constraint that always holds stays a bound far away.
+            largest = float(np.clip(-shift / scale, -1e3, 1e3))
+            part = replace(
+                seen,
+                X=seen.X[told],
+                values=z,
+                numbers=seen.numbers[told],
+                constraints=np.empty((len(told), 0)),
+            )
+            model = self._models.setdefault(j, self._model(j))
+            posterior, _ = model.posterior(domain, part, BELIEF, record, GROWTH)
+            constraints.append((posterior, largest))
+        best = float(merit.max())
+        return Feasibility(merit, best if best >= seen.y.min() else None, constraints), record
+
+    def _model(self, j: int) -> Ensemble:
+        return Ensemble(self.kind, True, (BELIEF,), name=f"constraint{j}")

@@ -1,0 +1,94 @@
+"""Constraints: what feasible means to the ranking of points, to incumbents and to acquisitions.
+
+Bounds stay optimistic: the objective's upper bound is maximised where every constraint's lower
+bound admits it. Expected improvements are weighted by the probability of feasibility (Gardner et
+al. 2014), and as long as nothing feasible is known, that probability alone is maximised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.sum import Acquisition
+from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import standardise
+
+
+@dataclass(frozen=True, eq=False)
+class Feasibility:
+    """What is known of the constraints when a point is asked for.
+
+    Parameters
+    ----------
+    merit : FloatArray, shape (n,)
+        What observations are ranked by: their value where they are feasible; the others come
+        after all of these, the smallest violation first.
+    incumbent : float or None
+        The best feasible value, if there is any.
+    constraints : sequence of (Posterior, float)
+        Of each constraint, in units of its own deviation, and the largest admissible value.
+    """
+
+    merit: FloatArray
+    incumbent: float | None
+    constraints: Sequence[tuple[Posterior, float]] = ()
+
+    def optimistic(self, posterior: Posterior, root_beta: float) -> Acquisition:
+        """Return the upper bound, penalised where a constraint's lower bound forbids a point."""
+        return self.admitted(Analytic.ucb(posterior, root_beta), root_beta)
+
+    def admitted(self, bound: Analytic, root_beta: float) -> Acquisition:
+        """Return any bound, penalised where a constraint's lower bound forbids a point."""
+        if not self.constraints:
+            return bound
+        penalties = [Analytic.excess(c, root_beta, most) for c, most in self.constraints]
+        return Sum([bound, *penalties])
+
+    def improvement(self, posterior: Posterior) -> Acquisition:
+        """Return log (expected improvement x probability of feasibility)."""
+        feasible = [Analytic.log_feasible(c, most) for c, most in self.constraints]
+        if self.incumbent is None:
+            return Sum(feasible)
+        improvement = Analytic.log_ei(posterior, self.incumbent)
+        return Sum([improvement, *feasible]) if feasible else improvement
+
+
+def finite_constraints(seen: Observations) -> FloatArray:
+    """Return the constraints' values (n, C), NaN where a trial told none."""
+    return np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
+
+
+def merits(seen: Observations) -> FloatArray:
+    """Return what observations are ranked by, shape (n,); see :class:`Feasibility`."""
+    if not seen.constraints.shape[1]:
+        return seen.y
+    violation = np.zeros(len(seen.y))
+    for column in finite_constraints(seen).T:
+        told = ~np.isnan(column)
+        _, _, scale = standardise(column[told])
+        violation[told] += np.maximum(column[told], 0.0) / scale
+    worse = seen.y.min() - 1.0 - np.minimum(violation, 1e6)
+    return np.where(violation <= 0.0, seen.y, worse)
+
+
+def rejecting(seen: Observations) -> Observations:
+    """Return observations for methods that compare values without a model of constraints.
+
+    Infeasible points have the value -inf, which no other is worse than. While nothing is feasible,
+    all values are minus the sum of the violations instead, so that there is something to follow.
+    """
+    if not seen.constraints.shape[1]:
+        return seen
+    finite = np.nan_to_num(seen.constraints, nan=0.0, posinf=1e300, neginf=0.0)
+    violation = np.minimum(np.maximum(finite, 0.0), 1e300 / finite.shape[1]).sum(axis=1)
+    if not (violation <= 0.0).any():
+        return replace(seen, values=-violation)
+    return replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf))

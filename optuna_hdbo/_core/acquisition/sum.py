@@ -1,0 +1,75 @@
+"""What is maximised: an acquisition function, or a sum of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import minimize
+
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import FloatArray
+
+
+class Acquisition(Protocol):
+    """What a maximiser asks of a function."""
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D); return where to (S, D), and the values (S,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum of acquisitions, each on a posterior of its own."""
+
+    terms: Sequence[Analytic]
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return the values at points (m, D), shape (m,)."""
+        return np.asarray(np.sum([term(X) for term in self.terms], axis=0), np.float64)
+
+    def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at a point (D,) and its gradient, shape (D,)."""
+        values, gradients = zip(*[term.slope(x) for term in self.terms], strict=True)
+        return float(np.sum(values)), np.sum(gradients, axis=0)
+
+    def ascend(
+        self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[FloatArray, FloatArray]:
+        """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
+        climbed, values = X.copy(), self(X)
+        for i, start in enumerate(X):
+            x = start.copy()
+
+            def falling(part: FloatArray, x: FloatArray = x) -> tuple[float, FloatArray]:
+                x[free] = part
+                value, gradient = self.slope(x)
+                return -value, -gradient[free]
+
+            found = minimize(
+                falling,
+                start[free],
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * int(free.sum()),
+                options={"maxiter": n_steps, "maxfun": 2 * n_steps, "gtol": tol},
+            )
+            if -found.fun > values[i]:
+                climbed[i, free], values[i] = found.x, -found.fun
+        return climbed, values
+
+
+def terms(acquisition: Acquisition) -> Sequence[Analytic]:
+    """Return the acquisitions that a acquisition adds up."""
+    if isinstance(acquisition, Sum):
+        return acquisition.terms
+    assert isinstance(acquisition, Analytic)
+    return [acquisition]

@@ -1,0 +1,80 @@
+"""One BLAS thread while a point is computed.
+
+The matrices here are small. OpenBLAS shares them among threads all the same, and on a machine
+whose other cores are busy, with other workers for example, each of thousands of calls then waits
+for a thread that does not get to run. No variable changes this in a running process, and the
+package does not depend on threadpoolctl, so OpenBLAS's own switch is thrown.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+
+_lock = threading.Lock()
+
+_users = 0
+
+_before: list[int] = []
+
+
+def _libraries() -> set[str]:
+    """Return the files of the OpenBLAS libraries that NumPy and SciPy have loaded."""
+    maps = Path("/proc/self/maps")
+    if maps.exists():
+        lines = maps.read_text(errors="replace").splitlines()
+        return {line.split(maxsplit=5)[5] for line in lines if "openblas" in line}
+    found: set[str] = set()
+    for package in (np, scipy):
+        home = Path(package.__path__[0])
+        for folder in (home.parent / f"{package.__name__}.libs", home / ".dylibs"):
+            found.update(str(path) for path in folder.glob("*openblas*"))
+    return found
+
+
+@functools.cache
+def _switches() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
+    """Return what reads and what sets the number of threads of every library; maybe nothing."""
+    switches = []
+    for path in sorted(_libraries()):
+        try:
+            library = ctypes.CDLL(path)
+        except OSError:
+            continue
+        for prefix in ("openblas", "scipy_openblas"):
+            for suffix in ("", "64_"):
+                get = getattr(library, f"{prefix}_get_num_threads{suffix}", None)
+                put = getattr(library, f"{prefix}_set_num_threads{suffix}", None)
+                if get is not None and put is not None:
+                    switches.append((get, put))
+    return tuple(switches)
+
+
+class one_blas_thread:  # noqa: N801, it is used like a function
+    """Limit OpenBLAS to one thread, for the whole process, until the last user has left."""
+
+    def __enter__(self) -> None:
+        global _users, _before
+        with _lock:
+            if _users == 0:
+                _before = [get() for get, _ in _switches()]
+                for (_, put), n in zip(_switches(), _before, strict=True):
+                    if n != 1:
+                        put(1)
+            _users += 1
+
+    def __exit__(self, *error: object) -> None:
+        global _users
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                for (_, put), n in zip(_switches(), _before, strict=True):
+                    if n != 1:
+                        put(n)

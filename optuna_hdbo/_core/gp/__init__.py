@@ -1,0 +1,1 @@
+"""Exact Gaussian processes: kernel, prior, likelihood, fit, posterior."""

@@ -1,0 +1,137 @@
+"""Hyperparameters by maximum a posteriori: L-BFGS-B on the log posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import minimize
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.observations import modelled_rows
+
+
+Tie = Literal["column", "group", "all"]
+
+
+class Objective:
+    """Log posterior of tied log hyperparameters, for a minimiser.
+
+    The vector is (log lengthscales, log scales, log noise), each block with one entry per tie.
+    """
+
+    def __init__(
+        self,
+        template: Kernel,
+        X: FloatArray,
+        y: FloatArray,
+        prior: Prior,
+        bounds: Bounds,
+        lengthscales: Tie,
+        scales: Tie,
+    ) -> None:
+        self.template, self.X, self.y, self.prior = template, X, y, prior
+        self._work = np.empty((len(y), len(y)))
+        sizes = [len(g) for g in template.groups]
+        each: dict[str, IntArray] = {
+            "column": np.arange(sum(sizes)),
+            "group": np.repeat(np.arange(len(sizes)), sizes),
+            "all": np.zeros(sum(sizes), np.int64),
+        }
+        self.of_column = each[lengthscales]
+        self.of_group = np.arange(len(sizes)) if scales != "all" else np.zeros(len(sizes), int)
+        self.n_lengthscales = int(self.of_column.max()) + 1
+        self.n_scales = int(self.of_group.max()) + 1
+        self.box = np.log(
+            [bounds.lengthscale] * self.n_lengthscales
+            + [bounds.scale] * self.n_scales
+            + [bounds.noise]
+        )
+
+    def pack(self, kernel: Kernel) -> FloatArray:
+        """Return the vector of a kernel; tied values are averaged in the log."""
+        of_columns = np.bincount(self.of_column, np.log(kernel.lengthscales[kernel.columns]))
+        of_groups = np.bincount(self.of_group, np.log(kernel.scales))
+        u = of_columns / np.bincount(self.of_column)
+        v = of_groups / np.bincount(self.of_group)
+        theta = np.concatenate([u, v, [np.log(max(kernel.noise, 1e-300))]])
+        return np.asarray(np.clip(theta, self.box[:, 0], self.box[:, 1]), np.float64)
+
+    def unpack(self, theta: FloatArray) -> Kernel:
+        """Return the kernel of a vector."""
+        u, v = theta[: self.n_lengthscales], theta[self.n_lengthscales : -1]
+        lengthscales = self.template.lengthscales.copy()
+        lengthscales[self.template.columns] = np.exp(u)[self.of_column]
+        return replace(
+            self.template,
+            lengthscales=lengthscales,
+            scales=np.exp(v)[self.of_group],
+            noise=float(np.exp(theta[-1])),
+        )
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return the negative log posterior per observation and its gradient."""
+        value, by_lengthscale, by_scale, by_noise = log_likelihood(
+            self.unpack(theta), self.X, self.y, self._work
+        )
+        u, v = theta[: self.n_lengthscales], theta[self.n_lengthscales : -1]
+        density_u, slope_u = self.prior.of_lengthscales(u)
+        density_v, slope_v = self.prior.of_scales(v)
+        density_w, slope_w = self.prior.of_noise(float(theta[-1]))
+        gradient = np.concatenate(
+            [
+                np.bincount(self.of_column, by_lengthscale) + slope_u,
+                np.bincount(self.of_group, by_scale) + slope_v,
+                [by_noise + slope_w],
+            ]
+        )
+        n = len(self.y)
+        if not np.isfinite(value):  # a failed factorisation: step back
+            return 1e10, np.zeros_like(theta)
+        return -(value + density_u + density_v + density_w) / n, -gradient / n
+
+
+def fit(
+    template: Kernel,
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    prior: Prior,
+    bounds: Bounds,
+    lengthscales: Tie = "column",
+    scales: Tie = "group",
+    starts: Sequence[Kernel] = (),
+    n_steps: int | Sequence[int] = 50,
+) -> tuple[Kernel, float]:
+    """Return the kernel of the highest log posterior among climbs from ``starts``, and its value.
+
+    ``template`` gives kind, groups and categorical columns; ``n_steps`` is what a climb may take,
+    or what each of them may. Of very many observations only some count: :func:`modelled_rows`.
+    """
+    rows = modelled_rows(y)
+    if rows is not None:
+        X, y = X[rows], y[rows]
+    objective = Objective(template, X, y, prior, bounds, lengthscales, scales)
+    best, best_value = None, np.inf
+    if isinstance(n_steps, int):
+        n_steps = [n_steps] * len(starts)
+    for start, most in zip(starts, n_steps, strict=True):
+        found = minimize(
+            objective,
+            objective.pack(start),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=objective.box,
+            options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": 1e-7, "gtol": 1e-4},
+        )
+        if best is None or found.fun < best_value:
+            best, best_value = found.x, float(found.fun)
+    assert best is not None
+    return objective.unpack(best), -best_value * len(y)

@@ -1,0 +1,210 @@
+"""A Gaussian process that follows a study: refitted now and then, appended to in between.
+
+What was fitted is a plain JSON object that travels with the trial that caused the fit, so that
+any process can go on from there; factors are caches that are rebuilt from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A kernel and when it was fitted.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    n : int
+        Observations that it was fitted to.
+    cycle : int
+        How many fits came before.
+    log_likelihood : float
+        Log marginal likelihood of those observations.
+    """
+
+    kernel: Kernel
+    n: int
+    cycle: int
+    log_likelihood: float
+
+    @cached_property
+    def identity(self) -> Hashable:
+        """What tells fits apart."""
+        kernel = self.kernel
+        lengthscales, scales = kernel.lengthscales.tobytes(), kernel.scales.tobytes()
+        return self.n, self.cycle, kernel.kind, lengthscales, scales, kernel.noise
+
+    def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
+        kernel = self.kernel
+        return {
+            "n": self.n,
+            "cycle": self.cycle,
+            "log_likelihood": round(self.log_likelihood, 4),
+            "kind": kernel.kind,
+            "groups": [[names[i] for i in group] for group in kernel.groups],
+            "lengthscales": [_short(x) for x in kernel.lengthscales[kernel.columns]],
+            "scales": [_short(x) for x in kernel.scales],
+            "noise": _short(kernel.noise),
+        }
+
+    def rounded(self, domain: Domain) -> Fitted:
+        """Return what a reader of :meth:`to_json` gets."""
+        fitted = Fitted.from_json(self.to_json(domain.names), domain)
+        assert fitted is not None
+        return fitted
+
+    @classmethod
+    def from_json(cls, data: Any, domain: Domain) -> Fitted | None:
+        """Return the fit that an object describes, or None if it is none of this domain."""
+        try:
+            index = {name: i for i, name in enumerate(domain.names)}
+            groups = tuple(
+                np.array([index[name] for name in group], np.int64) for group in data["groups"]
+            )
+            columns = np.concatenate(groups)
+            given = np.array(data["lengthscales"], dtype=np.float64)
+            lengthscales = np.ones(len(domain))
+            lengthscales[columns] = given
+            scales = np.array(data["scales"], dtype=np.float64)
+            numbers = np.concatenate([lengthscales, scales, [float(data["noise"])]])
+            valid = (
+                data["kind"] in KINDS
+                and len(set(columns.tolist())) == len(columns)
+                and all(len(group) for group in groups)
+                and given.shape == columns.shape
+                and len(scales) == len(groups)
+                and math.isfinite(float(data["log_likelihood"]))
+                and bool(np.all((numbers > 1e-12) & (numbers < 1e12)))
+                and int(data["n"]) >= 0
+                and int(data["cycle"]) >= 0
+            )
+            if not valid:
+                return None
+            kernel = Kernel(
+                data["kind"],
+                groups,
+                lengthscales,
+                scales,
+                float(data["noise"]),
+                domain.categorical,
+            )
+            likelihood = float(data["log_likelihood"])
+            return cls(kernel, int(data["n"]), int(data["cycle"]), likelihood)
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+            return None
+
+
+def _short(x: float) -> float:
+    return float(f"{x:.6g}")
+
+
+class FactorCache:
+    """Keeps the factor of the last posterior, so that the next one appends only what is new."""
+
+    def __init__(self) -> None:
+        self._source: Mapping[str, Any] | None = None
+        self._factor: Factor | None = None
+        self._at_once = 0
+
+    def posterior(
+        self,
+        fitted: Fitted,
+        source: Mapping[str, Any],
+        X: FloatArray,
+        y: FloatArray,
+        P: FloatArray,
+    ) -> Posterior:
+        """Return the posterior given observations X (n, D), y (n,) and pending points P (m, D).
+
+        ``source`` is the JSON object of ``fitted``. The first ``fitted.n`` points are factorised
+        at once and the others appended, in a cached factor and in a new one alike: both give the
+        same numbers to the last bit. Of very many, only some are used: :func:`modelled_rows`.
+        """
+        at_once = min(fitted.n, len(X))
+        rows = modelled_rows(y)
+        if rows is not None:
+            at_once = int(np.searchsorted(rows, fitted.n))
+            X, y = X[rows], y[rows]
+        factor = self._factor
+        kept = 0
+        if factor is not None and self._source == source and factor.X.shape[1] == X.shape[1]:
+            kept = min(len(factor), len(X))
+            differs = factor.X[:kept] != X[:kept]
+            if differs.any():
+                kept = int(differs.any(axis=1).argmax())
+        if factor is None or kept < at_once or kept == 0 or at_once != self._at_once:
+            factor = Factor(fitted.kernel, X[:at_once])
+            kept = at_once
+        factor.truncate(kept)
+        factor.append(X[kept:])
+        factor.append(P)
+        self._source, self._factor, self._at_once = source, factor, at_once
+        return Posterior(factor, y)
+
+
+def latest(
+    records: Sequence[Record],
+    key: str,
+    domain: Domain,
+    groups: Sequence[IntArray] | None = None,
+) -> tuple[Fitted, Mapping[str, Any]] | tuple[None, None]:
+    """Return the newest valid fit under ``key`` among records, and its JSON object.
+
+    A fit counts if it has exactly these ``groups`` or, where they are ``None``, all columns of the
+    domain: one that was made while a parameter was fixed is none for all of them.
+    """
+    for record in reversed(records):
+        data = record.data.get(key)
+        if data is None or (fitted := Fitted.from_json(data, domain)) is None:
+            continue
+        if groups is None:
+            fits = len(fitted.kernel.columns) == len(domain)
+        else:
+            fits = [g.tolist() for g in fitted.kernel.groups] == [g.tolist() for g in groups]
+        if fits:
+            return fitted, data
+    return None, None
+
+
+def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.05) -> bool:
+    """Say whether ``n`` observations call for a new fit.
+
+    With ``n_cyc`` = None, when observations have grown by a share of ``growth``, but by two at
+    least: early fits, which change most, come often, and late ones, which cost most, seldom.
+    """
+    if fitted is None or n < fitted.n:
+        return True
+    return n - fitted.n >= (max(2, int(growth * fitted.n)) if n_cyc is None else n_cyc)
+
+
+def cold_start(domain: Domain, kind: str, groups: Any, lengthscale: float, noise: float) -> Kernel:
+    """Return a kernel to start a fit from: unit signal variance, shared by the groups equally."""
+    return Kernel(
+        kind,
+        tuple(groups),
+        np.full(len(domain), lengthscale),
+        np.full(len(groups), 1.0 / len(groups)),
+        noise,
+        domain.categorical,
+    )

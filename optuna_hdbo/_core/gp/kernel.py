@@ -1,0 +1,107 @@
+"""Covariance functions: sums over groups of columns of scaled stationary kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._jit import kernels
+
+
+KINDS = {"se": kernels.SE, "matern32": kernels.MATERN32, "matern52": kernels.MATERN52}
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A sum over groups of columns of scaled stationary kernels, plus observation noise.
+
+    Parameters
+    ----------
+    kind : {"se", "matern32", "matern52"}
+    groups : tuple of IntArray
+        Columns of each group, disjoint; a column in no group has no influence.
+    lengthscales : FloatArray, shape (D,)
+    scales : FloatArray, shape (M,)
+        Signal variance of each group.
+    noise : float
+        Variance of the observation noise, in units of y^2.
+    categorical : BoolArray, shape (D,)
+        Columns with the distance 0/1.
+    """
+
+    kind: str
+    groups: tuple[IntArray, ...]
+    lengthscales: FloatArray
+    scales: FloatArray
+    noise: float
+    categorical: BoolArray
+
+    @cached_property
+    def code(self) -> int:
+        """The number by which compiled loops know the kind."""
+        return KINDS[self.kind]
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """Columns of all groups, end to end, shape (C,)."""
+        return np.concatenate([np.empty(0, np.int64), *self.groups]).astype(np.int64)
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """Offset of each group in :attr:`columns`, shape (M + 1,)."""
+        return np.cumsum([0, *[len(g) for g in self.groups]]).astype(np.int64)
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """Inverse lengthscales of :attr:`columns`, shape (C,)."""
+        return 1.0 / self.lengthscales[self.columns]
+
+    @cached_property
+    def hamming(self) -> FloatArray:
+        """Squared distance of unequal values of categorical columns, 0 elsewhere; shape (C,)."""
+        return np.where(self.categorical[self.columns], self.inverse**2, 0.0)
+
+    @property
+    def variance(self) -> float:
+        """Prior variance at any point."""
+        return float(self.scales.sum())
+
+    def features(self, X: FloatArray) -> FloatArray:
+        """Return the rows that compiled loops read, shape (C, n), for points (n, D)."""
+        return np.ascontiguousarray(X.T[self.columns] * self.inverse[:, None])
+
+    def gram(self, X: FloatArray) -> FloatArray:
+        """Return the covariance matrix of points (n, D) without noise, shape (n, n)."""
+        out = np.empty((len(X), len(X)))
+        kernels.gram(self.code, self.features(X), self.hamming, self.starts, self.scales, out)
+        return out
+
+    def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return the covariances of points Z (m, D) with points X (n, D), shape (m, n)."""
+        return self.cross_of(self.features(X), self.features(Z))
+
+    def cross_of(self, F: FloatArray, G: FloatArray) -> FloatArray:
+        """Return :meth:`cross` of points whose features are G (C, m) and F (C, n)."""
+        out = np.empty((G.shape[1], F.shape[1]))
+        kernels.cross(self.code, F, G, self.hamming, self.starts, self.scales, out)
+        return out
+
+    def only(self, group: int) -> Kernel:
+        """Return the kernel of one group's component f_j."""
+        return replace(
+            self, groups=self.groups[group : group + 1], scales=self.scales[group : group + 1]
+        )
+
+
+def join(groups: Sequence[Sequence[int]]) -> tuple[IntArray, ...]:
+    """Return groups in the form that :class:`Kernel` takes: sorted arrays, by first column."""
+    return tuple(
+        np.array(g, dtype=np.int64) for g in sorted(sorted(int(i) for i in g) for g in groups)
+    )

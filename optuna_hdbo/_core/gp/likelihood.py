@@ -1,0 +1,75 @@
+"""The log marginal likelihood of a kernel, and its gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._jit import kernels
+
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+def log_likelihood(
+    kernel: Kernel, X: FloatArray, y: FloatArray, work: FloatArray | None = None
+) -> tuple[float, FloatArray, FloatArray, float]:
+    """Return the log marginal likelihood and its gradient.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+    work : FloatArray, shape (n, n), or None
+        What successive calls may share: at these sizes a fresh matrix costs as much as filling it.
+
+    Returns
+    -------
+    value : float
+        -inf where the covariance matrix has no Cholesky factor.
+    by_lengthscale : FloatArray, shape (C,)
+        Derivatives by the log lengthscales of ``kernel.columns``.
+    by_scale : FloatArray, shape (M,)
+        Derivatives by the log scales.
+    by_noise : float
+        Derivative by the log noise.
+    """
+    n = len(y)
+    by_lengthscale = np.zeros(len(kernel.columns))
+    by_scale = np.zeros(len(kernel.scales))
+    F = kernel.features(X)
+    K = np.empty((n, n)) if work is None else work
+    kernels.gram(kernel.code, F, kernel.hamming, kernel.starts, kernel.scales, K)
+    K.flat[:: n + 1] += kernel.noise
+    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        return -np.inf, by_lengthscale, by_scale, 0.0
+    alpha = lapack.dpotrs(U, y, lower=0)[0]
+    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * n * _LOG_2PI
+    inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
+    trace = kernels.gram_gradient(
+        kernel.code,
+        F,
+        kernel.hamming,
+        kernel.starts,
+        kernel.scales,
+        alpha,
+        inverse,
+        by_lengthscale,
+        by_scale,
+    )
+    return value, by_lengthscale, by_scale, 0.5 * kernel.noise * trace
+
+
+def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
+    """Return the value of :func:`log_likelihood` alone, for a third of the price."""
+    K = kernel.gram(X)
+    K.flat[:: len(y) + 1] += kernel.noise
+    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+    if info != 0:
+        return -np.inf
+    z = lapack.dtrtrs(U, y, lower=0, trans=1)[0]
+    return -0.5 * float(z @ z) - float(np.log(np.diag(U)).sum()) - 0.5 * len(y) * _LOG_2PI

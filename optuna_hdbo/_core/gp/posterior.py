@@ -1,0 +1,136 @@
+"""Exact Gaussian processes given observations: factors that grow, means and variances."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._jit import kernels
+
+
+JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
+
+
+class IllConditionedError(ArithmeticError):
+    """A covariance matrix has no Cholesky factor, even with the largest jitter."""
+
+
+def factorise(K: FloatArray) -> tuple[FloatArray, float]:
+    """Return U, upper triangular in Fortran order, with U^T U = K (n, n), and the jitter it took.
+
+    Jitter escalates relative to the diagonal; :class:`IllConditionedError` beyond the last.
+    """
+    for jitter in JITTERS:
+        A = K if jitter == 0.0 else K + np.diag(jitter * np.diag(K))
+        U, info = lapack.dpotrf(A.T, lower=0, clean=1)
+        if info == 0 and np.isfinite(np.diag(U)).all():  # LAPACK lets NaN and inf pass
+            return U, jitter
+    raise IllConditionedError(
+        f"The covariance matrix of {len(K)} points has no Cholesky factor, even with "
+        f"{JITTERS[-1]:g} of its diagonal added."
+    )
+
+
+class Factor:
+    """The inverse Cholesky factor of noisy covariances, growing with the data.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : FloatArray, shape (n, D)
+        Factorised at once by LAPACK in O(n^3); later points are appended in O(n^2) each.
+    """
+
+    def __init__(self, kernel: Kernel, X: FloatArray) -> None:
+        self.kernel = kernel
+        self.X = X
+        n = len(X)
+        K = kernel.gram(X)
+        np.fill_diagonal(K, kernel.variance + kernel.noise)
+        U, jitter = factorise(K) if n else (K, 0.0)
+        self.diagonal = (kernel.variance + kernel.noise) * (1.0 + jitter)
+        inverse = lapack.dtrtri(U, lower=0)[0] if n else U
+        self.linv = np.zeros((n + 32, n + 32))
+        self.linv[:n, :n] = np.tril(inverse.T)
+        self.features = kernel.features(X)
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def append(self, X: FloatArray) -> None:
+        """Take in points (m, D) behind those that are there."""
+        n, m = len(self), len(X)
+        if m == 0:
+            return
+        if n + m > len(self.linv):
+            grown = np.zeros((n + m + n // 4 + 32,) * 2)
+            grown[:n, :n] = self.linv[:n, :n]
+            self.linv = grown
+        self.X = np.concatenate([self.X, X])
+        G = self.kernel.features(X)
+        self.features = np.concatenate([self.features, G], axis=1)
+        K = self.kernel.cross_of(self.features, G)
+        kernels.append_rows(self.linv, K, n, self.diagonal)
+
+    def truncate(self, n: int) -> None:
+        """Forget all but the first ``n`` points."""
+        if n < len(self):
+            self.X = self.X[:n]
+            self.features = np.ascontiguousarray(self.features[:, :n])
+
+    def pivots(self) -> FloatArray:
+        """Return L_tt^2, the variance of y_t given its predecessors, shape (n,)."""
+        return 1.0 / np.diag(self.linv)[: len(self)] ** 2
+
+
+class Posterior:
+    """A Gaussian process given observations, with pending points in its variance.
+
+    Parameters
+    ----------
+    factor : Factor
+        Of the observed points, then the pending ones.
+    y : FloatArray, shape (n,)
+        Values of the first n points of the factor. The remaining ones are hallucinated at their
+        posterior mean, which shrinks the variance and leaves the mean as it is.
+    """
+
+    def __init__(self, factor: Factor, y: FloatArray) -> None:
+        n, total = len(y), len(factor)
+        self.kernel = factor.kernel
+        self.y = y
+        self.X = factor.X
+        self.linv = factor.linv
+        observed = factor.linv[:n, :n]
+        self.alpha = np.zeros(total)
+        self.alpha[:n] = observed.T @ (observed @ y)
+        self.features = factor.features
+
+    def log_predictive(self) -> float:
+        """Return the mean log density of an observed value given all the others."""
+        n = len(self.y)
+        inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
+        residual = self.alpha[:n] / inverse
+        log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
+        return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
+
+    def pivots(self) -> FloatArray:
+        """Return the variance of each point's value given its predecessors, noise included."""
+        return 1.0 / np.diag(self.linv)[: len(self.X)] ** 2
+
+    def predict(
+        self, Z: FloatArray, kernel: Kernel | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance at points (m, D), shapes (m,).
+
+        With ``kernel`` = :meth:`Kernel.only` of a group, those of its component: eq. (5) of
+        Kandasamy et al. (2015), one factor for all groups.
+        """
+        kernel = self.kernel if kernel is None else kernel
+        n = len(self.X)
+        K = kernel.cross(self.X, Z)
+        V = K @ self.linv[:n, :n].T
+        variance = kernel.variance - np.einsum("ij,ij->i", V, V)
+        return K @ self.alpha, np.maximum(variance, 1e-10 * kernel.variance)

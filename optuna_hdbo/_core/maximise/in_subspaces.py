@@ -1,0 +1,266 @@
+"""The largest value of one acquisition function over many low-dimensional subspaces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import field
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.sum import Acquisition
+from optuna_hdbo._core.acquisition.sum import terms
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.maximise.subspaces import Subspaces
+from optuna_hdbo._core.points import single_moves
+from optuna_hdbo._core.points import unknown_near
+from optuna_hdbo._jit import acquisition as jit_acquisition
+from optuna_hdbo._jit import subspace as jit
+
+
+Restricted = list[tuple[Analytic, FloatArray]]
+"""Terms of a sum, each with the squared distances that its kernel sees outside of subspaces."""
+
+
+@dataclass(frozen=True)
+class SubspaceEffort:
+    """How hard subspaces are searched.
+
+    Parameters
+    ----------
+    n_candidates : int
+        Points scored in all, at least one per subspace.
+    n_leaders : int
+        Candidates from which gradients are followed.
+    n_steps : int
+        Steps of each climb.
+    """
+
+    n_candidates: int = 1000
+    n_leaders: int = 8
+    n_steps: int = 40
+
+
+@dataclass(frozen=True, eq=False)
+class SubspaceMaximiser:
+    """Scores candidates in every subspace, climbs from the leaders, searches grids.
+
+    Parameters
+    ----------
+    domain : Domain
+    subspaces : Subspaces
+    effort : SubspaceEffort
+    """
+
+    domain: Domain
+    subspaces: Subspaces
+    effort: SubspaceEffort = field(default_factory=SubspaceEffort)
+
+    def __call__(
+        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
+    ) -> tuple[FloatArray, float]:
+        """Return a point of a subspace that is not among ``known (n, D)``, and its value.
+
+        Where every point found is known, another one near the best is returned, of its subspace if
+        there is one.
+
+        Raises
+        ------
+        ValueError
+            If a kernel, of any term of a sum, does not have one group of all columns.
+        """
+        spaces = self.subspaces
+        candidates = self._candidates(rng)
+        restricted = self._restricted(acquisition)
+        m = candidates.shape[1]
+        scores = self._scores(restricted, spaces.columns, candidates)
+        order = np.argsort(-scores, axis=None, kind="stable")
+        # The best of every subspace, the best subspaces first, and the best of all.
+        heads = scores.argmax(axis=1) + m * np.arange(len(spaces))
+        heads = heads[np.argsort(-scores.flat[heads], kind="stable")]
+        n_heads = -(-self.effort.n_leaders // 2)
+        leaders = list(dict.fromkeys([*heads[:n_heads].tolist(), *order.tolist()]))
+        leaders = leaders[: self.effort.n_leaders]
+        found: list[tuple[float, int, FloatArray]] = []
+        for flat in leaders:
+            i, j = divmod(flat, m)
+            here = [(term, outside[i : i + 1]) for term, outside in restricted]
+            value, y = self._improved(acquisition, here, i, candidates[i, j], float(scores[i, j]))
+            found.append((value, i, y))
+        found.sort(key=lambda item: -item[0])
+        taken = {row.tobytes() for row in known}
+        for value, i, y in found:
+            x = self._point(i, y)
+            if x.tobytes() not in taken:
+                return x, value
+        for flat in order.tolist():
+            i, j = divmod(flat, m)
+            x = self._point(i, candidates[i, j])
+            if x.tobytes() not in taken:
+                return x, float(scores[i, j])
+        _, i, y = found[0]
+        x = unknown_near(self.domain, self._point(i, y), known, rng, spaces.free[i])
+        if x.tobytes() in taken:
+            x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
+        return x, float(acquisition(x[None])[0])
+
+    def _restricted(self, acquisition: Acquisition) -> Restricted:
+        """Return the terms, with squared distances outside of each subspace, shape (S, n)."""
+        spaces = self.subspaces
+        found = []
+        for term in terms(acquisition):
+            if len(term.kernel.groups) != 1:  # the compiled loops would read past their arrays
+                raise ValueError(
+                    "A subspace search takes kernels with one group of all columns, but got one "
+                    f"with {len(term.kernel.groups)} groups; use Maximiser."
+                )
+            outside = np.empty((len(spaces), len(term.posterior.X)))
+            jit.outside_distances(
+                term.posterior.features,
+                term.kernel.hamming,
+                term.kernel.features(spaces.anchors),
+                spaces.free,
+                outside,
+            )
+            found.append((term, outside))
+        return found
+
+    @staticmethod
+    def _scores(restricted: Restricted, columns: IntArray, Y: FloatArray) -> FloatArray:
+        """Return the values of candidates Y (S, m, d) of subspaces, shape (S, m)."""
+        total: FloatArray = np.zeros((len(columns), Y.shape[1]))
+        scores: FloatArray = np.empty_like(total)
+        for term, outside in restricted:
+            kernel, posterior = term.kernel, term.posterior
+            jit.score(
+                kernel.code,
+                posterior.features,
+                kernel.hamming,
+                kernel.scales,
+                posterior.linv,
+                posterior.alpha,
+                outside,
+                columns,
+                np.ascontiguousarray(Y * kernel.inverse[columns][:, None, :]),
+                term.code,
+                np.array(term.p),
+                scores,
+            )
+            total += scores
+        return total
+
+    def _point(self, i: int, y: FloatArray) -> FloatArray:
+        x: FloatArray = self.subspaces.anchors[i].copy()
+        x[self.subspaces.columns[i]] = y
+        return x
+
+    def _candidates(self, rng: np.random.Generator) -> FloatArray:
+        """Return values of the free columns, shape (S, m, d): uniform, or around a good anchor.
+
+        Around means at distances of all magnitudes up to a third of the range, in all of the free
+        columns or in one; the anchor itself is the first candidate.
+        """
+        spaces = self.subspaces
+        n, d = spaces.columns.shape
+        m = max(1, self.effort.n_candidates // n) if d else 1
+        Y = self._admissible(rng.random((n, m, d)))
+        rows = np.flatnonzero(spaces.at_good)
+        if not (len(rows) and d):
+            return Y
+        here = np.take_along_axis(spaces.anchors[rows], spaces.columns[rows], axis=1)[:, None, :]
+        widths = 10.0 ** rng.uniform(-3.0, -0.5, (len(rows), m, 1))
+        moved = rng.random((len(rows), m, d)) < np.where(rng.random((len(rows), m, 1)) < 0.5, 1, 0)
+        one = rng.integers(d, size=(len(rows), m, 1))
+        moved |= np.arange(d) == one
+        near = here + np.where(moved, widths * rng.standard_normal((len(rows), m, d)), 0.0)
+        near = self._snapped(near, spaces.columns[rows])
+        # Every third stays uniform; a categorical column has no near values anyway.
+        far = np.arange(m)[None, :, None] % 3 == 2
+        resampled = far | (moved & self.domain.categorical[spaces.columns[rows]][:, None, :])
+        near = np.where(resampled, Y[rows], near)
+        near[:, 0] = here[:, 0]
+        Y[rows] = near
+        return Y
+
+    def _admissible(self, U: FloatArray) -> FloatArray:
+        """Map (S, m, d) uniform numbers to values of the free columns."""
+        columns = self.subspaces.columns
+        for c in np.flatnonzero(self.domain.categorical):
+            grid = self.domain.grids[c]
+            assert grid is not None
+            rows, places = np.nonzero(columns == c)
+            U[rows, :, places] = np.minimum(U[rows, :, places] * len(grid) // 1.0, len(grid) - 1)
+        return self._snapped(U, columns)
+
+    def _snapped(self, Y: FloatArray, columns: IntArray) -> FloatArray:
+        """Clip values (S, m, d) and move those of discrete columns to their grids."""
+        Y = np.where(self.domain.categorical[columns][:, None, :], Y, np.clip(Y, 0.0, 1.0))
+        for c in np.flatnonzero(self.domain.discrete):
+            grid = self.domain.grids[c]
+            assert grid is not None
+            rows, places = np.nonzero(columns == c)
+            values = Y[rows, :, places]
+            above = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
+            nearer_below = values - grid[above - 1] <= grid[above] - values
+            Y[rows, :, places] = grid[above - nearer_below]
+        return Y
+
+    def _improved(
+        self, acquisition: Acquisition, here: Restricted, i: int, y: FloatArray, value: float
+    ) -> tuple[float, FloatArray]:
+        """Climb, and change one discrete free column at a time, for as long as that helps."""
+        columns = self.subspaces.columns[i]
+        places = np.flatnonzero(self.domain.discrete[columns])
+        value, y = self._climb(acquisition, here, i, y, value)
+        for _ in range(6 if len(places) else 0):
+            moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
+            gains = self._scores(here, columns[None], moves[None])[0]
+            # Climbing may turn a step down into a step up: the three best are followed.
+            tried = [
+                self._climb(acquisition, here, i, moves[k], float(gains[k]))
+                for k in np.argsort(-gains, kind="stable")[:3]
+            ]
+            best, z = max(tried, key=lambda item: item[0])
+            if best <= value:
+                break
+            value, y = best, z
+        return value, y
+
+    def _climb(
+        self, acquisition: Acquisition, here: Restricted, i: int, y: FloatArray, value: float
+    ) -> tuple[float, FloatArray]:
+        """Follow the gradient within a subspace, in the kernel of its free columns."""
+        columns = self.subspaces.columns[i]
+        moves = ~self.domain.discrete[columns]
+        if not moves.any():
+            return value, y
+        if len(here) > 1:  # several kernels: in all columns then, of which only these move
+            free = np.zeros(len(self.domain), np.bool_)
+            free[columns[moves]] = True
+            start = self._point(i, y)[None]
+            climbed, values = acquisition.ascend(start, free, self.effort.n_steps)
+            return float(values[0]), climbed[0, columns]
+        term, outside = here[0]
+        kernel, posterior, d = term.kernel, term.posterior, len(columns)
+        F, hamming = np.empty((d + 1, len(posterior.X))), np.empty(d + 1)
+        jit.gather(posterior.features, kernel.hamming, columns, outside[0], F, hamming)
+        start = np.append(y, 0.0)[None]
+        values = jit_acquisition.ascend(
+            kernel.code,
+            F,
+            hamming,
+            np.array([0, d + 1]),
+            kernel.scales,
+            posterior.linv,
+            posterior.alpha,
+            np.append(kernel.inverse[columns], 1.0),
+            np.append(moves, False),
+            term.code,
+            np.array(term.p),
+            start,
+            self.effort.n_steps,
+            1e-6,
+        )
+        return float(values[0]), start[0, :d]

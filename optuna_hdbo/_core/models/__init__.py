@@ -1,0 +1,1 @@
+"""What a study is taken for: ensembles of models, additive and isotropic ones, subsets."""

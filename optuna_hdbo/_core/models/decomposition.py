@@ -1,0 +1,274 @@
+"""Groupings of columns, searched by the marginal likelihood of their additive kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.kernel import join
+
+
+Groups = list[list[int]]
+
+MAX_POINTS = 300
+"""Observations that groupings are compared on; of more, as many are drawn at random."""
+
+_LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Groups:
+    """Return a random partition into ceil(D / size) groups of at most ``size`` columns.
+
+    Left-over columns form a smaller last group (Kandasamy et al. 2015, section 4.4).
+    """
+    order = rng.permutation(n_columns).tolist()
+    return [sorted(order[i : i + size]) for i in range(0, n_columns, size)]
+
+
+class Scorer:
+    """Marginal likelihood of groupings at fixed hyperparameters.
+
+    Every column keeps its lengthscale and every place in the list of groups its scale, so that a
+    change of two groups costs two small covariance matrices and one factorisation.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Where lengthscales, scales and noise come from.
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+    groups : sequence of sequences of int
+        Where to start from; empty groups are places for columns to move to.
+    scales : FloatArray, shape (len(groups),)
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: FloatArray,
+        y: FloatArray,
+        groups: Sequence[Sequence[int]],
+        scales: FloatArray,
+    ) -> None:
+        self._kernel, self._X, self._y = kernel, X, y
+        self.scales = scales
+        self.groups: Groups = [list(g) for g in groups]
+        self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
+        self._total = np.sum(self._parts, axis=0)
+        self.value = self._likelihood(self._total)
+
+    def _part(self, place: int, columns: Sequence[int]) -> FloatArray:
+        if not len(columns):
+            return np.zeros((len(self._y), len(self._y)))
+        group = np.array(sorted(columns), np.int64)
+        one = replace(self._kernel, groups=(group,), scales=self.scales[place : place + 1])
+        return one.gram(self._X)
+
+    def _likelihood(self, K: FloatArray) -> float:
+        n = len(self._y)
+        K = K.copy()
+        K.flat[:: n + 1] += self._kernel.noise
+        U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
+        if info != 0:
+            return -np.inf
+        alpha = lapack.dpotrs(U, self._y, lower=0)[0]
+        log_det = 2.0 * float(np.log(np.diag(U)).sum())
+        return -0.5 * (float(self._y @ alpha) + log_det + n * _LOG_2PI)
+
+    def try_change(self, change: dict[int, list[int]]) -> tuple[float, Callable[[], None]]:
+        """Return the likelihood with some groups replaced, and what makes it so."""
+        parts = {place: self._part(place, columns) for place, columns in change.items()}
+        total = self._total.copy()
+        for place, part in parts.items():
+            total += part - self._parts[place]
+        value = self._likelihood(total)
+
+        def accept() -> None:
+            for place, columns in change.items():
+                self.groups[place], self._parts[place] = columns, parts[place]
+            self._total, self.value = total, value
+
+        return value, accept
+
+    def restart(self, groups: Sequence[Sequence[int]]) -> float:
+        """Replace all groups and return the likelihood."""
+        self.groups = [list(g) for g in groups]
+        self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
+        self._total = np.sum(self._parts, axis=0)
+        self.value = self._likelihood(self._total)
+        return self.value
+
+
+def search_random(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Keep the likeliest of the present grouping and ``n`` random ones (partial maximisation)."""
+    best, best_value = scorer.groups, scorer.value
+    n_columns = sum(len(g) for g in best)
+    for _ in range(n):
+        groups = random_groups(n_columns, size, rng)
+        groups += [[] for _ in range(len(best) - len(groups))]
+        if scorer.restart(groups) > best_value:
+            best, best_value = scorer.groups, scorer.value
+    scorer.restart(best)
+
+
+def search_swap(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Hill-climb over exchanges of two columns, and moves of one, between groups.
+
+    Where no single change helps, up to three groups are dealt anew and the climb starts again;
+    the best of all stays. ``n`` likelihoods in all.
+    """
+    if len(scorer.groups) < 2:
+        return
+    best, best_value = list(scorer.groups), scorer.value
+    changes = _single_changes(scorer.groups, size, rng)
+    for _ in range(n):
+        change = next(changes, None)
+        stuck = change is None
+        if change is None:
+            if scorer.value > best_value:
+                best, best_value = list(scorer.groups), scorer.value
+            elif scorer.value < best_value:
+                scorer.restart(best)
+            change = _deal(scorer.groups, rng)
+        value, accept = scorer.try_change(change)
+        if stuck or value > scorer.value + 1e-9:
+            accept()
+            changes = _single_changes(scorer.groups, size, rng)
+    if scorer.value < best_value:
+        scorer.restart(best)
+
+
+def _single_changes(
+    groups: Groups, size: int, rng: np.random.Generator
+) -> Iterator[dict[int, list[int]]]:
+    """Yield all exchanges of two columns and all moves of one, in random order."""
+    place_of = {c: place for place, group in enumerate(groups) for c in group}
+    columns, places = list(place_of), range(len(groups))
+    pairs = [(c, d, None) for i, c in enumerate(columns) for d in columns[:i]]
+    moves = [(c, None, place) for c in columns for place in places if len(groups[place]) < size]
+    options: list[tuple[int, int | None, int | None]] = [*pairs, *moves]
+    for i in rng.permutation(len(options)).tolist():
+        column, other, place = options[i]
+        home = place_of[column]
+        target = place_of[other] if other is not None else place
+        assert target is not None
+        if target == home or (other is None and len(groups[home]) == 1 and not groups[target]):
+            continue  # nothing would change
+        here = [c for c in groups[home] if c != column]
+        there = [c for c in groups[target] if c != other]
+        yield {
+            home: here if other is None else [*here, other],
+            target: [*there, column],
+        }
+
+
+def _deal(groups: Groups, rng: np.random.Generator) -> dict[int, list[int]]:
+    """Return up to three groups with their columns dealt at random, as many to each as before."""
+    places = rng.choice(len(groups), min(3, len(groups)), replace=False).tolist()
+    columns = rng.permutation([c for place in places for c in groups[place]]).tolist()
+    return {place: [columns.pop() for _ in groups[place]] for place in places}
+
+
+def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
+    """Resample one column's group at a time, ``n`` likelihoods in all, and keep the best.
+
+    Wang et al. (2017), with a uniform Dirichlet prior over groups that are not full.
+    """
+    best, best_value = [list(g) for g in scorer.groups], scorer.value
+    spent = 0
+    n_columns = sum(len(g) for g in best)
+    while spent < n:
+        column = int(rng.integers(n_columns))
+        home = next(j for j, g in enumerate(scorer.groups) if column in g)
+        options: list[tuple[float, Callable[[], None] | None, int]] = [(scorer.value, None, home)]
+        for place, group in enumerate(scorer.groups):
+            if place != home and len(group) < size and spent < n:
+                left = [c for c in scorer.groups[home] if c != column]
+                options.append((*scorer.try_change({home: left, place: [*group, column]}), place))
+                spent += 1
+        if len(options) == 1:  # all others are full: exchange with a random column instead
+            spent += 1
+            other = int(rng.choice([j for j in range(len(scorer.groups)) if j != home] or [home]))
+            if other == home:
+                break
+            out = int(rng.choice(scorer.groups[other]))
+            left = [c for c in scorer.groups[home] if c != column]
+            full = [c for c in scorer.groups[other] if c != out]
+            options.append(
+                (*scorer.try_change({home: [*left, out], other: [*full, column]}), other)
+            )
+        sizes = np.array([len(scorer.groups[place]) + 1.0 for _, _, place in options])
+        logits = np.array([value for value, _, _ in options]) + np.log(sizes)
+        # Nothing can be factorised: any is as good.
+        weights = np.exp(logits - logits.max()) if logits.max() > -np.inf else sizes
+        chosen = options[int(rng.choice(len(options), p=weights / weights.sum()))]
+        if chosen[1] is not None:
+            chosen[1]()
+        if scorer.value > best_value:
+            best, best_value = [list(g) for g in scorer.groups], scorer.value
+    scorer.restart(best)
+
+
+SEARCHES: dict[str, Callable[[Scorer, int, int, np.random.Generator], None]] = {
+    "random": search_random,
+    "swap": search_swap,
+    "gibbs": search_gibbs,
+}
+
+
+def search(
+    kind: str,
+    kernel: Kernel,
+    X: FloatArray,
+    y: FloatArray,
+    size: int,
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[Kernel, bool]:
+    """Return a kernel with a likelier grouping, if one was found, and whether it was.
+
+    Parameters
+    ----------
+    kind : {"random", "swap", "gibbs"}
+    kernel : Kernel
+        Its groups are where the search starts. Groupings are compared at one lengthscale and one
+        scale for all, its median and mean. What was fitted to the present grouping would take its
+        side: a column among the wrong ones is made smooth, and then fits nowhere.
+    size : int
+        Largest number of columns in a group.
+    n : int
+        Groupings to score.
+
+    Returns
+    -------
+    kernel : Kernel
+        With those common hyperparameters, to be fitted again; as given if nothing was found.
+    found : bool
+    """
+    level = replace(
+        kernel,
+        lengthscales=np.full(
+            len(kernel.lengthscales), np.median(kernel.lengthscales[kernel.columns])
+        ),
+    )
+    n_places = -(-len(kernel.columns) // size)
+    groups = [g.tolist() for g in kernel.groups]
+    groups += [[] for _ in range(n_places - len(groups))]
+    scale = float(kernel.scales.mean())
+    if len(y) > MAX_POINTS:
+        rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
+        X, y = np.ascontiguousarray(X[rows]), y[rows]
+    scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
+    before = scorer.value
+    SEARCHES[kind](scorer, size, n, rng)
+    if not scorer.value > before + 1e-9:
+        return kernel, False
+    filled = join([g for g in scorer.groups if g])
+    return replace(level, groups=filled, scales=np.full(len(filled), scale)), True

@@ -1,0 +1,221 @@
+"""A Gaussian process with one lengthscale for all columns, for thousands of them.
+
+Its likelihood sees the points only through their distances, which are computed once per fit: a
+step of the fit then costs the same in any dimension, and so does the record of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._jit import subspace as jit
+
+
+def squared_distances(domain: Domain, X: FloatArray) -> FloatArray:
+    """Return the squared distances of points (n, D), 0/1 in categorical columns; shape (n, n)."""
+    F = np.ascontiguousarray(X.T)
+    out = np.empty((len(X), len(X)))
+    nothing = np.zeros((len(X), X.shape[1]), np.bool_)
+    jit.outside_distances(F, domain.categorical.astype(np.float64), F, nothing, out)
+    return out
+
+
+def correlation(kind: str, r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return k and -2 dk/d(r^2) at scaled squared distances, shapes like ``r2``."""
+    if kind == "se":
+        k = np.exp(-0.5 * r2)
+        return k, k
+    if kind == "matern32":
+        r = np.sqrt(3.0 * r2)
+        e = np.exp(-r)
+        return (1.0 + r) * e, 3.0 * e
+    r = np.sqrt(5.0 * r2)
+    e = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * e, (5.0 / 3.0) * (1.0 + r) * e
+
+
+def log_posterior(
+    theta: FloatArray, kind: str, r2: FloatArray, y: FloatArray, prior: Prior
+) -> tuple[float, FloatArray]:
+    """Return the log posterior of (log lengthscale, log scale, log noise) and its gradient."""
+    n = len(y)
+    lengthscale, scale, noise = np.exp(theta)
+    scaled = r2 / lengthscale**2
+    k, slope = correlation(kind, scaled)
+    K = scale * k
+    K.flat[:: n + 1] += noise
+    U, info = lapack.dpotrf(K.T, lower=0, clean=1)
+    if info != 0 or not np.isfinite(np.diag(U)).all():
+        return -np.inf, np.zeros(3)
+    alpha = lapack.dpotrs(U, y, lower=0)[0]
+    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum())
+    value -= 0.5 * n * math.log(2.0 * math.pi)
+    inverse = lapack.dtrtri(U, lower=0)[0]
+    W = np.outer(alpha, alpha) - inverse @ inverse.T
+    density_u, slope_u = prior.of_lengthscales(theta[:1])
+    density_v, slope_v = prior.of_scales(theta[1:2])
+    density_w, slope_w = prior.of_noise(float(theta[2]))
+    gradient = np.array(
+        [
+            0.5 * scale * float(np.vdot(W, slope * scaled)) + slope_u[0],
+            0.5 * scale * float(np.vdot(W, k)) + slope_v[0],
+            0.5 * noise * float(np.trace(W)) + slope_w,
+        ]
+    )
+    return value + density_u + density_v + density_w, gradient
+
+
+def fit_isotropic(
+    kind: str,
+    r2: FloatArray,
+    y: FloatArray,
+    prior: Prior,
+    bounds: Bounds,
+    starts: Sequence[FloatArray],
+    n_steps: int = 40,
+) -> tuple[FloatArray, float]:
+    """Return the best (log lengthscale, log scale, log noise) of climbs from ``starts``."""
+    box = np.log([bounds.lengthscale, bounds.scale, bounds.noise])
+    n = len(y)
+
+    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = log_posterior(theta, kind, r2, y, prior)
+        return (-value / n, -gradient / n) if np.isfinite(value) else (1e10, np.zeros(3))
+
+    best, best_value = starts[0], np.inf
+    for start in starts:
+        found = minimize(
+            objective,
+            np.clip(start, box[:, 0], box[:, 1]),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=box,
+            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
+        )
+        if found.fun < best_value:
+            best, best_value = found.x, float(found.fun)
+    return best, -best_value * n
+
+
+@dataclass(frozen=True, eq=False)
+class IsotropicModel:
+    """How the process is fitted: the counterpart of ``PlainQueries`` with one lengthscale.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    prior : str
+        Of the lengthscale; "flat" also drops those of scale and noise.
+    n_cyc : int or None
+        See :func:`is_due`.
+    bounds : Bounds
+    """
+
+    kind: str
+    prior: PriorName = "dimension-scaled"
+    n_cyc: int | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    _cache: FactorCache = field(default_factory=FactorCache, init=False)
+
+    def posterior(self, domain: Domain, seen: Observations) -> tuple[Posterior, dict[str, Any]]:
+        """Return the posterior, fitted anew if that is due, and what to record."""
+        key = f"isotropic:{self.prior}"
+        source = _latest(seen.records, key, domain)
+        record: dict[str, Any] = {}
+        n = len(seen.y)
+        warm = None if source is None else _fitted(source, domain)
+        if warm is None or source is None or is_due(warm, n, self.n_cyc):
+            source = record[key] = self._fit(domain, seen, warm)
+        fitted = _fitted(source, domain)
+        assert fitted is not None
+        posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
+        return posterior, record
+
+    def _fit(self, domain: Domain, seen: Observations, warm: Fitted | None) -> dict[str, Any]:
+        n_columns, informed = len(domain), self.prior != "flat"
+        cold = np.log([max(0.5, n_columns**0.5 / 7.0), 1.0, 1e-3])
+        starts = [cold]
+        if warm is not None:
+            kernel = warm.kernel
+            starts.append(np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise]))
+        rows = modelled_rows(seen.y)
+        X, y = (seen.X, seen.y) if rows is None else (seen.X[rows], seen.y[rows])
+        theta, value = fit_isotropic(
+            self.kind,
+            squared_distances(domain, X),
+            y,
+            Prior(self.prior, n_columns, scale=informed, noise=informed),
+            self.bounds,
+            starts,
+        )
+        lengthscale, scale, noise = (float(f"{x:.6g}") for x in np.exp(theta))
+        return {
+            "n": len(seen.y),
+            "cycle": 0 if warm is None else warm.cycle + 1,
+            "log_likelihood": round(value, 4),
+            "kind": self.kind,
+            "n_columns": n_columns,
+            "lengthscale": lengthscale,
+            "scale": scale,
+            "noise": noise,
+        }
+
+
+def _latest(records: Sequence[Record], key: str, domain: Domain) -> Mapping[str, Any] | None:
+    for record in reversed(records):
+        data = record.data.get(key)
+        if _fitted(data, domain) is not None:
+            return data
+    return None
+
+
+def _fitted(data: Any, domain: Domain) -> Fitted | None:
+    """Return the fit that a JSON object describes, or None if it is none of this domain."""
+    try:
+        numbers = [float(data[name]) for name in ("lengthscale", "scale", "noise")]
+        n, cycle, value = int(data["n"]), int(data["cycle"]), float(data["log_likelihood"])
+        valid = (
+            data["kind"] in KINDS
+            and data["n_columns"] == len(domain)
+            and all(1e-12 < number < 1e12 for number in numbers)
+            and n >= 0
+            and cycle >= 0
+            and math.isfinite(value)
+        )
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        return None
+    if not valid:
+        return None
+    kernel = Kernel(
+        data["kind"],
+        (np.arange(len(domain)),),
+        np.full(len(domain), numbers[0]),
+        np.array(numbers[1:2]),
+        numbers[2],
+        domain.categorical,
+    )
+    return Fitted(kernel, n, cycle, value)

@@ -1,0 +1,256 @@
+"""Gaussian processes on subsets of columns, and how likely they make the observations."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.likelihood import likelihood
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models.ensemble import n_fit_steps
+from optuna_hdbo._core.models.ensemble import starts_of_fit
+from optuna_hdbo._core.variables.selection import Columns
+
+
+LEAST_GAIN = 1.0
+"""In nats, for which columns are grouped anew."""
+
+PROBES = (0.2, 0.7)
+"""Lengthscales at which columns promise to explain something."""
+
+
+def restricted(domain: Domain, columns: IntArray) -> Domain:
+    """Return the domain of some columns."""
+    return Domain(
+        tuple(domain.names[c] for c in columns),
+        tuple(domain.grids[c] for c in columns),
+        domain.categorical[columns],
+    )
+
+
+def fit_columns(
+    domain: Domain,
+    X: FloatArray,
+    y: FloatArray,
+    kind: str,
+    prior: Prior,
+    warm: Fitted | None = None,
+) -> Fitted:
+    """Return a fit of all columns of a domain, in the groups of ``warm`` or, without, in one."""
+    n_columns = len(domain)
+    # sqrt(D) / 7 keeps the correlation of two random points away from 0 in any dimension.
+    lengthscale = max(0.5, n_columns**0.5 / 7.0)
+    groups = (np.arange(n_columns),) if warm is None else warm.kernel.groups
+    cold = cold_start(domain, kind, groups, lengthscale, 1e-2)
+    starts = starts_of_fit(warm, cold)
+    kernel, likelihood = fit(
+        cold,
+        X,
+        y,
+        prior=prior,
+        bounds=Bounds(),
+        starts=starts,
+        n_steps=n_fit_steps(warm, starts),
+    )
+    cycle = 0 if warm is None else warm.cycle + 1
+    return Fitted(kernel, len(y), cycle, likelihood).rounded(domain)
+
+
+Groups = tuple[tuple[int, ...], ...]
+
+
+@dataclass(eq=False)
+class SubsetFits:
+    """Fits to subsets of columns, each done once.
+
+    Parameters
+    ----------
+    whole : Kernel
+        A fit of all columns: what warm starts take a new column's lengthscale from.
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+    prior : Prior
+    bounds : Bounds
+    warm : bool
+        Whether a fit starts where that of the most similar subset ended, or always anew.
+    additive : bool
+        Whether a subset's kernel may be a sum over groups of its columns. A column that comes to a
+        subset joins the largest group or makes one of its own, whatever is likelier.
+    first : tuple of tuples of int
+        Groups of the first subset that is fitted, if it has just these columns.
+    n_steps : int
+        Steps of each fit.
+    """
+
+    whole: Kernel
+    X: FloatArray
+    y: FloatArray
+    prior: Prior
+    bounds: Bounds = field(default_factory=Bounds)
+    warm: bool = True
+    additive: bool = False
+    first: Groups = ()
+    n_steps: int = 10
+    _done: dict[frozenset[int], tuple[float, Kernel]] = field(default_factory=dict, init=False)
+
+    def loss(self, columns: Columns) -> float:
+        """Return the negative log marginal likelihood after a fit, in nats."""
+        return self._of(columns)[0]
+
+    def kernel(self, columns: Columns) -> Kernel:
+        """Return the fitted kernel, over all columns with these in its groups."""
+        return self._of(columns)[1]
+
+    def part(self, columns: IntArray, domain: Domain) -> Fitted:
+        """Return the fit of these ascending columns as one of all columns of their domain."""
+        kernel = self.kernel(tuple(columns.tolist()))
+        kernel = replace(
+            kernel,
+            groups=tuple(np.searchsorted(columns, group) for group in kernel.groups),
+            lengthscales=kernel.lengthscales[columns],
+            categorical=domain.categorical,
+        )
+        return Fitted(kernel, len(self.y), 0, 0.0)
+
+    def rest(self, columns: Columns) -> list[int]:
+        """Return the other columns, those first that promise most to explain what is left.
+
+        The promise is the slope of the log marginal likelihood, at 0, in the scale of a group of
+        that column alone: a score test, which costs no fit.
+        """
+        kernel = self.kernel(columns)
+        factor = Factor(kernel, self.X)
+        linv = factor.linv[: len(self.y), : len(self.y)]
+        inverse = linv.T @ linv
+        alpha = inverse @ self.y
+        W = np.outer(alpha, alpha) - inverse
+        others = [c for c in range(self.X.shape[1]) if c not in columns]
+        slopes = []
+        for c in others:
+            single = replace(kernel, groups=(np.array([c]),), scales=np.ones(1))
+            best = -np.inf
+            for lengthscale in PROBES:
+                lengthscales = np.full(len(kernel.lengthscales), lengthscale)
+                K = replace(single, lengthscales=lengthscales).gram(self.X)
+                best = max(best, float(np.vdot(W, K)))
+            slopes.append(best)
+        return [others[i] for i in np.argsort(-np.array(slopes), kind="stable")]
+
+    def regroup(self, columns: Columns) -> None:
+        """Merge groups of a subset, or take columns out of them, where that is likelier.
+
+        Half as many groupings are tried as there are columns, others as observations come in.
+        """
+        if not self.additive:
+            return
+        key = frozenset(columns)
+        for i in range((len(key) + 1) // 2):
+            value, kernel = self._of(columns)
+            options = _neighbours(_as_tuples(kernel))
+            if not options:
+                return
+            found = self._fit(options[(len(self.y) + i) % len(options)], kernel)
+            if found[0] < value - LEAST_GAIN:
+                self._done[key] = found
+
+    def _of(self, columns: Columns) -> tuple[float, Kernel]:
+        key = frozenset(columns)
+        if key not in self._done:
+            nearest: Kernel | None = None
+            if self._done:
+                closest = min(
+                    self._done, key=lambda other: (len(other ^ key), self._done[other][0])
+                )
+                nearest = self._done[closest][1]
+            options = [self._fit(groups, nearest) for groups in self._structures(key, nearest)]
+            self._done[key] = min(options, key=lambda option: option[0])
+        return self._done[key]
+
+    def _structures(self, key: frozenset[int], nearest: Kernel | None) -> list[Groups]:
+        """Return the groupings of a subset that are worth a fit."""
+        together: Groups = (tuple(sorted(key)),)
+        if not self.additive:
+            return [together]
+        if nearest is None:
+            return [self.first] if {c for g in self.first for c in g} == key else [together]
+        kept = [tuple(c for c in group if c in key) for group in _as_tuples(nearest)]
+        kept = [group for group in kept if group]
+        new = sorted(key - {c for group in kept for c in group})
+        if len(new) != 1 or not kept:
+            return [(*kept, *((c,) for c in new))]
+        # What interacts with one column of a group tends to with more: the largest is tried.
+        j = max(range(len(kept)), key=lambda j: len(kept[j]))
+        joined = (*kept[:j], tuple(sorted((*kept[j], *new))), *kept[j + 1 :])
+        return [joined, (*kept, tuple(new))]
+
+    def _fit(self, groups: Groups, nearest: Kernel | None) -> tuple[float, Kernel]:
+        start = self._start(groups, nearest if self.warm else None)
+        kernel, _ = fit(
+            start,
+            self.X,
+            self.y,
+            prior=self.prior,
+            bounds=self.bounds,
+            starts=[start],
+            n_steps=self.n_steps,
+        )
+        return -likelihood(kernel, self.X, self.y), kernel
+
+    def _start(self, groups: Groups, nearest: Kernel | None) -> Kernel:
+        lengthscales = np.full(len(self.whole.lengthscales), 0.5)
+        scales, noise = np.full(len(groups), 1.0 / len(groups)), 0.1
+        if self.warm:
+            lengthscales = np.clip(self.whole.lengthscales, 0.1, 2.0)
+        if nearest is not None:
+            known = nearest.columns
+            lengthscales[known] = nearest.lengthscales[known]
+            noise = nearest.noise
+            of_column = dict(
+                zip(
+                    known.tolist(),
+                    np.repeat(nearest.scales, [len(g) for g in nearest.groups]).tolist(),
+                    strict=True,
+                )
+            )
+            # A group that was there keeps its scale; a new one starts small.
+            small = 0.1 * nearest.variance
+            scales = np.array([max(of_column.get(c, small) for c in group) for group in groups])
+        return replace(
+            self.whole,
+            groups=tuple(np.array(group, np.int64) for group in groups),
+            lengthscales=lengthscales,
+            scales=scales,
+            noise=noise,
+        )
+
+
+def _as_tuples(kernel: Kernel) -> Groups:
+    return tuple(tuple(group.tolist()) for group in kernel.groups)
+
+
+def _neighbours(groups: Groups) -> list[Groups]:
+    """Return the groupings with two groups merged, or one column on its own."""
+    found: list[Groups] = []
+    for i, j in itertools.combinations(range(len(groups)), 2):
+        rest = tuple(g for k, g in enumerate(groups) if k not in (i, j))
+        found.append((*rest, tuple(sorted(groups[i] + groups[j]))))
+    for i, group in enumerate(groups):
+        if len(group) > 1:
+            rest = tuple(g for k, g in enumerate(groups) if k != i)
+            # The two halves of a pair are the same split.
+            for c in group[: len(group) if len(group) > 2 else 1]:
+                found.append((*rest, tuple(x for x in group if x != c), (c,)))
+    return found

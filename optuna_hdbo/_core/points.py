@@ -1,0 +1,191 @@
+"""Known points, near points and new ones: which rows are taken, and which are free."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+
+
+MAX_ENUMERATED = 32
+"""Values of one discrete column that a coordinate search tries at once."""
+
+MAX_CONFIGURATIONS = 20_000
+"""Up to so many configurations, the last unknown one is found for certain."""
+
+
+def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray:
+    """Return the points that differ from x in one discrete column, shape (m, D)."""
+    rows = []
+    for c in columns:
+        grid = domain.grids[c]
+        assert grid is not None
+        if len(grid) > MAX_ENUMERATED:
+            if domain.categorical[c]:
+                grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
+            else:  # neighbours, and a coarse sweep
+                here = int(np.searchsorted(grid, x[c]))
+                near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
+                sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
+                grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
+        others = grid[grid != x[c]]
+        changed = np.repeat(x[None], len(others), axis=0)
+        changed[:, c] = others
+        rows.append(changed)
+    return np.concatenate(rows)
+
+
+def unknown_near(
+    domain: Domain,
+    x: FloatArray,
+    known: FloatArray,
+    rng: np.random.Generator,
+    free: BoolArray,
+) -> FloatArray:
+    """Return a point that is not among ``known (n, D)``, close to x; x if there is none.
+
+    Only columns that are ``free (D,)`` change: one discrete one if that will do, then any.
+    """
+    taken = {row.tobytes() for row in known}
+    rows = x[None]
+    columns = np.flatnonzero(free & domain.discrete)
+    if len(columns):
+        moves = single_moves(domain, x, columns)
+        rows = np.concatenate([rows, moves[rng.permutation(len(moves))]])
+    drawn = domain.sample(rng, 256)
+    drawn[:, ~free] = x[~free]
+    for row in (*rows, *drawn):
+        if row.tobytes() not in taken:
+            return np.array(row)
+    grids = [grid for c in columns if (grid := domain.grids[c]) is not None]
+    n_configurations = math.prod(len(grid) for grid in grids)
+    if not (free & ~domain.discrete).any() and n_configurations <= MAX_CONFIGURATIONS:
+        row = x.copy()
+        for values in itertools.product(*grids):
+            row[columns] = values
+            if row.tobytes() not in taken:
+                return row
+    return np.array(x)
+
+
+SAME = 1e-11
+"""Points are equal up to this; a value's way to a parameter and back may cost some ulps."""
+
+_WIDTH = 1000.0
+"""Width of a cell of the index, in errors of a projection: few points are on borders."""
+
+
+def find_row(X: FloatArray, x: FloatArray) -> int:
+    """Return the first row of X (n, D) that is x (D,), or -1."""
+    if len(X) == 0:
+        return -1
+    near = np.flatnonzero(np.abs(X[:, 0] - x[0]) <= SAME)
+    if len(near):
+        near = near[(np.abs(X[near] - x) <= SAME).all(axis=1)]
+    return int(near[0]) if len(near) else -1
+
+
+class RowIndex:
+    """Finds rows as :func:`find_row` does, in a time that does not grow with their number.
+
+    Rows are filed under their projection on one generic direction, cut into cells: points of a
+    lattice that differ have different ones, and equal points the same or the next.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[int, int | list[int]] = {}  # nearly always one in a cell
+        self._X: FloatArray = np.empty((0, 0))
+        self._direction, self._tol = np.empty(0), 1.0
+
+    def follow(self, X: FloatArray) -> None:
+        """Take in the rows of X (n, D); those of the last call are often its first ones."""
+        old, n = self._X, len(self._X)
+        if len(X) < n or not (_is_extended(old, X) or np.array_equal(old, X[:n])):
+            self._rows, n = {}, 0
+        if len(self._direction) != X.shape[1]:
+            self._direction, self._tol = _direction(X.shape[1])
+        for i, u in enumerate((X[n:] @ self._direction).tolist(), n):
+            cell = self._cell(u)
+            others = self._rows.setdefault(cell, i)
+            if others is not i:  # somebody was there
+                self._rows[cell] = [*([others] if isinstance(others, int) else others), i]
+        self._X = X
+
+    def find(self, x: FloatArray, n: int) -> int:
+        """Return the first row that is x (D,) among the first ``n``, or -1."""
+        if len(self._X) == 0:
+            return -1
+        u = float(x @ self._direction)
+        low, high = self._cell(u - self._tol), self._cell(u + self._tol)
+        found = self._in_cell(low)
+        if low != high:
+            found = sorted([*found, *self._in_cell(high)])
+        for i in found:
+            if i >= n:
+                break
+            if are_near(self._X[i].tolist(), x.tolist(), SAME):
+                return i
+        return -1
+
+    def _cell(self, u: float) -> int:
+        return math.floor(u / (_WIDTH * self._tol))
+
+    def _in_cell(self, cell: int) -> Sequence[int]:
+        rows = self._rows.get(cell, ())
+        return (rows,) if isinstance(rows, int) else rows
+
+
+def are_near(a: Sequence[float], b: Sequence[float], tol: float) -> bool:
+    """Tell whether no two numbers at the same place differ by more than ``tol``."""
+    # Of few numbers, quicker than with arrays.
+    return all(abs(u - v) <= tol for u, v in zip(a, b, strict=True))
+
+
+def _direction(n_columns: int) -> tuple[FloatArray, float]:
+    """Return a direction (D,) and how far apart the projections of equal points may be."""
+    direction = np.random.default_rng(n_columns).uniform(0.5, 1.0, n_columns)
+    return direction, 2.0 * SAME * float(direction.sum())  # twice: sums are rounded
+
+
+def _is_extended(old: FloatArray, new: FloatArray) -> bool:
+    """Tell whether both look at the same memory, in which rows are only ever appended."""
+    return old.base is not None and old.base is new.base
+
+
+STEPS = (1e-3, 0.3)
+"""Smallest and largest step, as a share of a column."""
+
+N_TRIES = 20
+
+
+def nudged(
+    domain: Domain,
+    x: FloatArray,
+    is_taken: Callable[[FloatArray], bool],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return a point beside x (D,) that is not taken; x itself if there is none to be found.
+
+    All continuous columns move by a step of a random order of magnitude: a small one stays where
+    x promised something, and a large one leaves a region in which every trial fails.
+    """
+    moved = ~domain.discrete
+    if not moved.any():
+        return x
+    for _ in range(N_TRIES):
+        low, high = map(math.log, STEPS)
+        step = math.exp(rng.uniform(low, high)) * rng.standard_normal(len(x))
+        # Off a bound, not along it: |t| and its mirror image at 1 keep points inside.
+        inside = 1.0 - np.abs(1.0 - np.abs(x + step))
+        near = np.where(moved, np.clip(inside, 0.0, 1.0), x)
+        if not is_taken(near):
+            return near
+    return x

@@ -1,0 +1,211 @@
+"""The partition tree of SOO and BaMSOO as an object: arrays that grow, and what to ask of them."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._jit import tree as jit
+from optuna_hdbo._jit.cells import Columns
+from optuna_hdbo._jit.tree import Model
+from optuna_hdbo._jit.tree import Nodes
+from optuna_hdbo._jit.tree import Rule as Rule
+
+
+ALPHABET = "012"
+
+_EMPTY = np.empty(0)
+
+_NO_INDICES = np.empty(0, dtype=np.int64)
+
+NO_MODEL = Model(
+    kind=0,
+    features=np.empty((0, 0)),
+    hamming=_EMPTY,
+    starts=_NO_INDICES,
+    scales=_EMPTY,
+    columns=_NO_INDICES,
+    inverse=_EMPTY,
+    linv=np.empty((0, 0)),
+    alpha=_EMPTY,
+    n=-1,
+    shift=0.0,
+    scale=1.0,
+    best=0.0,
+)
+
+
+def make_model(posterior: Posterior, shift: float, scale: float, best: float) -> Model:
+    """Return a posterior of standardised values as compiled loops read it.
+
+    ``best`` is f+, in the units of ``y * scale + shift``.
+    """
+    kernel = posterior.kernel
+    return Model(
+        kind=kernel.code,
+        features=posterior.features,
+        hamming=kernel.hamming,
+        starts=kernel.starts,
+        scales=kernel.scales,
+        columns=kernel.columns,
+        inverse=kernel.inverse,
+        linv=posterior.linv,
+        alpha=posterior.alpha,
+        n=len(posterior.X),
+        shift=shift,
+        scale=scale,
+        best=best,
+    )
+
+
+def make_columns(domain: Domain) -> Columns:
+    """Return a domain as compiled loops read it."""
+    values, starts = domain.flat_grids
+    borders = np.zeros(len(values))
+    for i, grid in enumerate(domain.grids):
+        if grid is not None:
+            n = len(grid)
+            inner = np.arange(1, n) / n if domain.categorical[i] else (grid[1:] + grid[:-1]) / 2.0
+            borders[starts[i] : starts[i] + n - 1] = inner
+    return Columns(values, borders, starts)
+
+
+class Tree:
+    """A tree that grows by :meth:`advance` and :meth:`settle` in turn.
+
+    Parameters
+    ----------
+    domain : Domain
+    rule : Rule
+    """
+
+    def __init__(self, domain: Domain, rule: Rule) -> None:
+        self.rule = rule
+        self.columns = values, borders, starts = make_columns(domain)
+        # What compiled loops make of a cell costs less here than calling them.
+        self._grids = [
+            (i, values[start:end], borders[start : end - 1])
+            for i, (start, end) in enumerate(itertools.pairwise(starts.tolist()))
+            if end > start
+        ]
+        n, n_columns = 64, len(domain)
+        self.nodes = Nodes(
+            low=np.empty((n, n_columns)),
+            high=np.empty((n, n_columns)),
+            score=np.empty(n),
+            links=np.empty((n, jit.N_LINKS), dtype=np.int64),
+            heaps=np.full(32, -1, dtype=np.int64),
+            state=np.zeros(jit.N_STATE, dtype=np.int64),
+            limit=np.full(1, -np.inf),
+        )
+        # Algorithms 2 and 3 begin with n = 1 and N = 1, the root expanded and tested by then.
+        self.nodes.state[jit.EXPANSIONS] = 1
+        self._parent = 0, ""  # the parent of the last node whose path was asked for, and its path
+
+    def copy(self) -> Tree:
+        """Return a tree that may go another way."""
+        other = object.__new__(Tree)
+        other.rule, other.columns, other._grids = self.rule, self.columns, self._grids
+        other.nodes, other._parent = self._resized(len(self.nodes.score)), self._parent
+        return other
+
+    def _resized(self, n: int) -> Nodes:
+        old = self.nodes
+
+        def resized(array: Any) -> Any:
+            longer = np.empty((n, *array.shape[1:]), dtype=array.dtype)
+            longer[: len(self)] = array[: len(self)]
+            return longer
+
+        heaps = np.full(max(len(old.heaps), 2 * self.depth + 32), -1, dtype=np.int64)
+        heaps[: len(old.heaps)] = old.heaps
+        return Nodes(
+            low=resized(old.low),
+            high=resized(old.high),
+            score=resized(old.score),
+            links=resized(old.links),
+            heaps=heaps,
+            state=old.state.copy(),
+            limit=old.limit.copy(),
+        )
+
+    def __len__(self) -> int:
+        return int(self.nodes.state[jit.COUNT])
+
+    @property
+    def depth(self) -> int:
+        """Depth of the deepest node that may be opened."""
+        return int(self.nodes.state[jit.DEEPEST])
+
+    @property
+    def n_rejected(self) -> int:
+        """How many nodes were given a bound instead of a value."""
+        return int(self.nodes.state[jit.N_REJECTED])
+
+    def advance(self, model: Model) -> int | None:
+        """Grow until a node's value is needed; return the node, or None if nothing is left."""
+        while True:
+            code = jit.advance(self.rule, self.columns, self.nodes, model)
+            if code == jit.REQUEST:
+                number = self.nodes.state.item
+                parent = number(jit.EXPANDING)
+                if parent < 0:
+                    return 0
+                return int(self.nodes.links.item(parent, jit.FIRST) + number(jit.CHILD))
+            if code == jit.EXHAUSTED:
+                return None
+            self.nodes = self._resized(2 * len(self.nodes.score))
+
+    def rescore(self, model: Model) -> None:
+        """Give rejected leaves new bounds, after the hyperparameters have changed."""
+        jit.rescore(self.rule, self.columns, self.nodes, model)
+
+    def settle(self, node: int, score: float | None) -> None:
+        """Answer a request with a value, or with None to leave the node its bound."""
+        links, state = self.nodes.links, self.nodes.state
+        if links.item(node, jit.STATUS) == jit.REJECTED:  # asked for when nothing else was left
+            state[jit.N_REJECTED] -= 1
+        links[node, jit.STATUS] = jit.CLOSED if score is None else jit.EVALUATED
+        if score is not None:
+            self.nodes.score[node] = min(max(score, jit.LOWEST), -jit.LOWEST)
+        state[jit.SINCE] = 0
+        state[jit.ASKED] += 1
+
+    def retract(self) -> None:
+        """Undo the count of a test that will be made again, with more observations."""
+        self.nodes.state[jit.TESTS] -= 1
+
+    def rejected(self) -> list[int]:
+        """Return nodes that have a bound for a value, the highest bound first."""
+        found = np.flatnonzero(self.nodes.links[: len(self), jit.STATUS] == jit.REJECTED)
+        return [int(i) for i in found[np.argsort(-self.nodes.score[found], kind="stable")]]
+
+    def point(self, node: int) -> FloatArray:
+        """Return a node's point, shape (D,)."""
+        x: FloatArray = 0.5 * (self.nodes.low[node] + self.nodes.high[node])
+        for i, values, borders in self._grids:
+            x[i] = values[borders.searchsorted(x[i])]
+        return x
+
+    def path(self, node: int) -> str:
+        """Return a node's way from the root, a digit per child: "" is the root."""
+        if node == 0:
+            return ""
+        number = self.nodes.links.item
+        parent, digits = number(node, jit.PARENT), ALPHABET[number(node, jit.DIGIT)]
+        if parent != self._parent[0]:  # else the last node's sibling
+            self._parent = parent, self._path(parent)
+        return self._parent[1] + digits
+
+    def _path(self, node: int) -> str:
+        number = self.nodes.links.item
+        digits = []
+        while node > 0:
+            digits.append(ALPHABET[number(node, jit.DIGIT)])
+            node = number(node, jit.PARENT)
+        return "".join(reversed(digits))

@@ -1,0 +1,204 @@
+"""The Gaussian process beside a partition tree: fixed, or fitted now and then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.posterior import IllConditionedError
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.tree.nodes import make_model
+from optuna_hdbo._jit.tree import Model
+
+
+KEY = "fit"
+"""Where a record has its fit."""
+
+MANY = 100
+"""Observations after which fits are rare: they cost ever more and change ever less."""
+
+LATE_GROWTH = 1.0
+"""Share of new observations that calls for a fit then."""
+
+LEAST = 3
+"""Observations before hyperparameters are fitted."""
+
+
+@dataclass(frozen=True)
+class KernelParams:
+    """Hyperparameters that are known and stay as they are.
+
+    Parameters
+    ----------
+    lengthscale : float or mapping of str to float
+        One for all columns, or one per column by name.
+    scale, noise : float
+        Variances of the signal and of the noise, for values of standard deviation 1.
+    """
+
+    lengthscale: float | Mapping[str, float]
+    scale: float = 1.0
+    noise: float = 1e-8
+
+    @classmethod
+    def parse(cls, params: Mapping[str, Any] | None) -> KernelParams | None:
+        """Return a user's mapping as an object; ``ValueError`` where it is wrong."""
+        if params is None:
+            return None
+        names = {"lengthscale", "scale", "noise"}
+        if not isinstance(params, Mapping) or not {"lengthscale"} <= set(params) <= names:
+            raise ValueError(
+                'kernel_params must be a mapping with "lengthscale" and, optionally, "scale" and '
+                f'"noise", or None, but got {params!r}.'
+            )
+        lengthscale = params["lengthscale"]
+        if isinstance(lengthscale, Mapping):
+            for name, number in lengthscale.items():
+                check_positive(f"kernel_params['lengthscale'][{name!r}]", number)
+            lengthscale = {name: float(number) for name, number in lengthscale.items()}
+        else:
+            check_positive("kernel_params['lengthscale']", lengthscale)
+            lengthscale = float(lengthscale)
+        given = cls(lengthscale, params.get("scale", 1.0), params.get("noise", 1e-8))
+        check_positive("kernel_params['scale']", given.scale)
+        check_positive("kernel_params['noise']", given.noise)
+        return cls(lengthscale, float(given.scale), float(given.noise))
+
+    def check(self, domain: Domain) -> None:
+        """Raise ``ValueError`` unless the names are those of the columns."""
+        if isinstance(self.lengthscale, Mapping) and set(self.lengthscale) != set(domain.names):
+            raise ValueError(
+                "kernel_params['lengthscale'] must name every parameter of the study, but got "
+                f"{sorted(self.lengthscale)} for {sorted(domain.names)}."
+            )
+
+    def lengthscales(self, domain: Domain) -> FloatArray:
+        """Return a lengthscale per column, shape (D,)."""
+        if isinstance(self.lengthscale, Mapping):
+            return np.array([self.lengthscale[name] for name in domain.names])
+        return np.full(len(domain), self.lengthscale)
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """Posteriors for the epochs of a study.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    ard : bool
+        One lengthscale per column, or one for all.
+    prior : str
+        Of the lengthscales.
+    n_cyc : int or None
+        Observations between two fits; ``None`` is one fit per growth by a share of ``growth``,
+        or of :data:`LATE_GROWTH` when there are :data:`MANY`.
+    growth : float
+    bounds : Bounds
+    fixed : KernelParams or None
+        Instead of fits.
+    """
+
+    kind: str
+    ard: bool = True
+    prior: PriorName = "inverse-square"
+    n_cyc: int | None = None
+    growth: float = 0.2
+    bounds: Bounds = field(default_factory=lambda: Bounds(noise=(1e-8, 1e-2)))
+    fixed: KernelParams | None = None
+    _cache: FactorCache = field(default_factory=FactorCache, init=False)
+
+    def unfitted(self, domain: Domain) -> Fitted:
+        """Return the kernel that is used before the first fit, or always."""
+        columns = [np.arange(len(domain))]
+        kernel = cold_start(domain, self.kind, columns, 0.5, 1e-6)
+        if self.fixed is not None:
+            kernel = replace(
+                kernel,
+                lengthscales=self.fixed.lengthscales(domain),
+                scales=np.array([self.fixed.scale]),
+                noise=self.fixed.noise,
+            )
+        return Fitted(kernel, 0, 0, 0.0)
+
+    def read(self, record: Record, domain: Domain) -> Fitted | None:
+        """Return the fit that a record brings for all columns of this domain, if any."""
+        if self.fixed is not None or KEY not in record.data:
+            return None
+        fitted = Fitted.from_json(record.data[KEY], domain)
+        if fitted is None or len(fitted.kernel.groups) != 1:
+            return None
+        return fitted if len(fitted.kernel.columns) == len(domain) else None
+
+    def renewed(
+        self, domain: Domain, X: FloatArray, values: FloatArray, current: Fitted | None
+    ) -> Fitted | None:
+        """Return a new fit to X (n, D) and values (n,), or None while the current one will do."""
+        n = len(values)
+        if self.fixed is not None or n < LEAST:
+            return None
+        late = current is not None and current.n >= MANY
+        if not is_due(current, n, self.n_cyc, LATE_GROWTH if late else self.growth):
+            return None
+        cold = self.unfitted(domain).kernel
+        starts = [cold] if current is None else [current.kernel]
+        if current is not None and (n < 20 or current.cycle % 4 == 3):
+            starts.append(cold)
+        kernel, likelihood = fit(
+            cold,
+            X,
+            standardise(values)[0],
+            prior=Prior(self.prior, len(domain)),
+            bounds=self.bounds,
+            lengthscales="column" if self.ard else "all",
+            starts=starts,
+            n_steps=30 if len(starts) > 1 or current is None else 10,
+        )
+        cycle = 0 if current is None else current.cycle + 1
+        return Fitted(kernel, n, cycle, likelihood).rounded(domain)
+
+    def model(
+        self,
+        domain: Domain,
+        X: FloatArray,
+        values: FloatArray,
+        pending: FloatArray,
+        fitted: Fitted | None,
+    ) -> Model:
+        """Return the posterior of X (n, D), values (n,), with points pending (m, D)."""
+        y, shift, scale = standardise(values)
+        try:
+            used = self.unfitted(domain) if fitted is None else fitted
+            posterior = self._cache.posterior(used, {"": used.identity}, X, y, pending)
+        except IllConditionedError:
+            posterior = self._cache.posterior(self.unfitted(domain), {}, X, y, pending)
+        best = shift + scale * float(y.max()) if len(y) else -np.inf
+        return make_model(posterior, shift, scale, best)
+
+
+def in_use(fits: Iterable[Fitted], n: int) -> Fitted | None:
+    """Return the fit to most observations among those to at most ``n``, the first of equals."""
+    best: Fitted | None = None
+    for fitted in fits:
+        if fitted.n <= n and (best is None or fitted.n > best.n):
+            best = fitted
+    return best

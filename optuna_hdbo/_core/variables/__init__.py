@@ -1,0 +1,1 @@
+"""Which columns matter: importances, selections, and the distribution of the others."""

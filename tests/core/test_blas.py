@@ -1,0 +1,60 @@
+"""The number of BLAS threads, limited and given back."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from optuna_hdbo._core import blas as threads
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+    state = {"threads": 4}
+    switch = (lambda: state["threads"], lambda n: state.__setitem__("threads", n))
+    monkeypatch.setattr(threads, "_switches", lambda: (switch,))
+    return state
+
+
+def test_the_limit_holds_inside_and_is_lifted_outside(counts: dict[str, int]) -> None:
+    with threads.one_blas_thread():
+        assert counts["threads"] == 1
+        with threads.one_blas_thread():
+            assert counts["threads"] == 1
+        assert counts["threads"] == 1
+    assert counts["threads"] == 4
+
+
+def test_the_limit_is_lifted_after_an_error(counts: dict[str, int]) -> None:
+    with pytest.raises(RuntimeError), threads.one_blas_thread():
+        raise RuntimeError
+    assert counts["threads"] == 4
+
+
+def test_overlapping_threads_leave_the_number_as_it_was(counts: dict[str, int]) -> None:
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with threads.one_blas_thread():
+            inside.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=stay)
+    with threads.one_blas_thread():
+        other.start()
+        assert inside.wait(10)
+    assert counts["threads"] == 1
+    leave.set()
+    other.join()
+    assert counts["threads"] == 4
+
+
+def test_real_libraries_are_found_where_there_are_any() -> None:
+    assert np.ones((2, 2)) @ np.ones(2) == pytest.approx([2.0, 2.0])
+    for get, _ in threads._switches():
+        before = get()
+        with threads.one_blas_thread():
+            assert get() == 1
+        assert get() == before

@@ -1,0 +1,75 @@
+"""The index of rows against a search from end to end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from optuna_hdbo._core.points import SAME
+from optuna_hdbo._core.points import RowIndex
+from optuna_hdbo._core.points import are_near
+from optuna_hdbo._core.points import find_row
+
+
+def lattice(rng: np.random.Generator, n: int, dim: int) -> np.ndarray:
+    """Points that often are the same, up to some ulps, or nearly the same."""
+    X = rng.integers(0, 4, (n, dim)) / rng.choice([3.0, 8.0, 729.0, 1.0])
+    return X + rng.choice([0.0, 1e-16, 0.6 * SAME, -0.9 * SAME, 3 * SAME], (n, dim))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 6])
+def test_the_index_finds_what_a_search_finds(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    for _ in range(30):
+        X, index = lattice(rng, 40, dim), RowIndex()
+        for n in (0, 1, 7, 40):
+            index.follow(X[:n])
+            for x in np.concatenate([lattice(rng, 10, dim), X[:5]]):
+                for first in (0, n // 2, n):
+                    assert index.find(x, first) == find_row(X[:first], x)
+
+
+@pytest.mark.parametrize("dim", [1, 3, 20])
+def test_points_on_borders_of_cells_are_found(dim: int) -> None:
+    from optuna_hdbo._core.points import _WIDTH
+    from optuna_hdbo._core.points import _direction
+
+    direction, tol = _direction(dim)
+    X = np.random.default_rng(dim).random((50, dim))
+    cells = np.round(X @ direction / (_WIDTH * tol))
+    X[:, 0] += (cells * (_WIDTH * tol) - X @ direction) / direction[0]
+    index = RowIndex()
+    index.follow(X)
+    near = 0
+    for i, x in enumerate(X):
+        for step in (-0.9 * SAME, 0.9 * SAME):
+            assert index.find(x + step, 50) == i
+            assert index.find(x + 1.2 * step, 50) == -1
+        near += len({index._cell(float((x + s) @ direction)) for s in (-SAME, SAME)}) == 2
+    assert near == 50  # all of them were on borders
+
+
+def test_rows_in_one_cell_are_told_apart() -> None:
+    X = 0.3 + np.arange(5.0)[:, None] * 2 * SAME + np.zeros((5, 2))
+    index = RowIndex()
+    for n in (1, 3, 5):
+        index.follow(X[:n])
+    assert len(index._rows) < 5
+    assert [index.find(x, 5) for x in X] == [0, 1, 2, 3, 4]
+    assert [index.find(x, 2) for x in X] == [0, 1, -1, -1, -1]
+
+
+def test_rows_that_change_are_read_again() -> None:
+    index, X = RowIndex(), np.arange(12.0).reshape(6, 2) / 12
+    index.follow(X)
+    index.follow(X[:4])
+    assert index.find(X[5], 4) == -1
+    other = X + 0.01
+    index.follow(other)
+    assert index.find(X[0], 6) == -1
+    assert index.find(other[5], 6) == 5
+
+
+def test_near_is_near_in_every_column() -> None:
+    assert are_near([0.0, 1.0], [0.1, 0.9], 0.11)
+    assert not are_near([0.0, 1.0], [0.1, 0.8], 0.11)

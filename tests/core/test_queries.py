@@ -1,0 +1,201 @@
+"""Queries of one process: their turns, their records, and what fits start from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise.queries import PlainQueries
+from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import is_probe
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import COLD_EVERY
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import LEAST_SHARE
+from optuna_hdbo._core.models.ensemble import NONE_INTERACT
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.ensemble import shares
+from optuna_hdbo._core.models.ensemble import starts_of_fit
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+
+
+def queries(**settings: Any) -> PlainQueries:
+    defaults = {
+        "kind": "se",
+        "ard": True,
+        "beliefs": (ALL_MATTER, FEW_MATTER, NONE_INTERACT),
+        "n_cyc": 3,
+    }
+    asked = {k: settings.pop(k) for k in ("effort", "probes") if k in settings}
+    questions = settings.pop("questions", ("ucb", "log-ei"))
+    return PlainQueries(Ensemble(**{**defaults, **settings}), questions, **asked)
+
+
+def ask(
+    plain: PlainQueries, domain: Domain, seen: Observations, width: float = 0.5, seed: int = 0
+) -> tuple[np.ndarray, dict[str, Any], Posterior]:
+    feasibility = Feasibility(seen.y, float(seen.y.max()))
+    return plain.query(domain, seen, width, np.random.default_rng(seed), feasibility)
+
+
+def test_good_points_come_first_to_last() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 2)), rng.standard_normal(200)
+    good = good_points(X, y)
+    assert len(good) == 10
+    assert np.array_equal(good[0], X[np.argmax(y)])
+    assert len(good_points(X[:7], y[:7])) == 5
+    assert len(good_points(X[:1], y[:1])) == 1
+
+
+@pytest.mark.parametrize("name", ["mixed", "continuous", "discrete", "single"])
+def test_beliefs_keep_their_own_fits(name: str) -> None:
+    ledger = Ledger.started(DOMAINS[name], 6)
+    plain = queries()
+    for step in range(affordable(8, 4)):
+        seen = ledger.seen()
+        x, record, _ = ask(plain, ledger.domain, seen, seed=step)
+        assert is_admissible(ledger.domain, x)
+        due = {f"plain:{belief.key}" for belief in plain.models.beliefs} if step % 3 == 0 else set()
+        if len(ledger.domain) == 1:
+            due -= {"plain:inverse-square:separable"}
+        assert set(record) == due
+        for key, fit in record.items():
+            n_groups = len(ledger.domain) if key.endswith("separable") else 1
+            assert len(fit["groups"]) == n_groups
+            assert len(set(fit["scales"])) == 1
+        if record:
+            ledger.records.append(Record(seen.step, "complete", record))
+        ledger.observe(x)
+
+
+def test_the_model_that_predicts_better_is_asked_more_often() -> None:
+    asked = [shares(np.array([advantage, 0.0]))[0] for advantage in np.linspace(-5.0, 5.0, 21)]
+    assert asked == sorted(asked)
+    assert asked[0] == pytest.approx(LEAST_SHARE)
+    assert asked[-1] == pytest.approx(1.0 - LEAST_SHARE)
+    assert shares(np.zeros(3)) == pytest.approx(1.0 / 3.0)
+    for scores in ([9.0, 0.0, 0.0], [0.0, 8.8, 9.0], [-np.inf, 0.0, -1.0]):
+        share = shares(np.array(scores))
+        assert share.sum() == pytest.approx(1.0)
+        assert share.min() >= 0.9 * LEAST_SHARE
+        assert np.argmax(share) == np.argmax(scores)
+
+
+@pytest.mark.parametrize("separable", [True, False])
+def test_of_a_sum_and_of_a_product_the_right_one_is_asked(separable: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 4))
+    waves = np.sin(7.0 * X + np.arange(4))
+    seen = Observations.from_arrays(X, waves.sum(axis=1) if separable else waves.prod(axis=1))
+    plain = queries(beliefs=(ALL_MATTER, NONE_INTERACT), kind="matern52")
+    domain = make_domain(*[None] * 4)
+    asked = [
+        len(plain.models.believed(domain, seen, np.random.default_rng(seed))[0].kernel.groups) == 4
+        for seed in range(affordable(40, 12))
+    ]
+    assert (np.mean(asked) > 0.5) == separable
+
+
+def test_questions_take_turns() -> None:
+    ledger = Ledger.started(make_domain(None, None), 10)
+    plain = queries(beliefs=(ALL_MATTER,))
+    points = {
+        width: [ask(plain, ledger.domain, ledger.seen(step=step), width)[0] for step in (10, 11)]
+        for width in (0.0, 50.0)
+    }
+    assert not np.array_equal(points[0.0][0], points[50.0][0])  # a bound has a width
+    assert np.array_equal(points[0.0][1], points[50.0][1])  # an expected improvement has none
+
+
+def test_probes_move_a_column_that_all_good_trials_have_at_one_value() -> None:
+    domain = make_domain(*[None] * 6)
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 6))
+    X[10:, 2] = 0.0  # it looks idle, and is best at 0.5
+    X[10:, [0, 1, 3, 4, 5]] = 0.5 + 0.05 * rng.standard_normal((50, 5))
+    value = -((X - 0.5) ** 2).sum(axis=1)
+    seen = Observations.from_arrays(X, value)
+    best = X[np.argmax(value)]
+    plain = queries(beliefs=(ALL_MATTER,), questions=("log-ei",), probes=True)
+    probes = [
+        x
+        for x in (ask(plain, domain, seen, 2.0, seed)[0] for seed in range(12))
+        if (x != best).sum() == 1
+    ]
+    assert 2 <= len(probes) <= 10  # a half of the queries, where columns are few
+    assert sum(x[2] > 0.2 for x in probes) > len(probes) / 2
+
+
+def test_probes_are_rare_where_columns_are_many() -> None:
+    rng = np.random.default_rng(0)
+    for n_columns, expected in ((2, 0.5), (20, 0.5), (48, 0.25), (600, 0.02)):
+        drawn = [is_probe(rng, n_columns) for _ in range(4000)]
+        assert np.mean(drawn) == pytest.approx(expected, abs=0.03)
+
+
+def test_one_lengthscale_for_all() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 4), 10)
+    for ard in (False, True):
+        _, record, _ = ask(queries(ard=ard), ledger.domain, ledger.seen())
+        for fit in record.values():
+            assert (len(set(fit["lengthscales"])) == 1) == (not ard)
+
+
+def test_predictions_are_in_the_units_of_the_objective() -> None:
+    ledger = Ledger.started(make_domain(None, None), 15, lambda x: 1e4 + 100 * float(x[0]))
+    seen = ledger.seen()
+    _, _, posterior = ask(queries(), ledger.domain, seen)
+    expected = prediction(seen, posterior, np.array([0.5, 0.5]))
+    assert expected["predicted"] == pytest.approx(1e4 + 50, abs=3)
+    assert 0 < expected["std"] < 10
+    turned = prediction(replace(seen, sign=-1.0), posterior, np.array([0.5, 0.5]))
+    assert turned["predicted"] == -expected["predicted"]
+
+
+def kernel_of(domain: Domain, lengthscale: float, noise: float) -> Fitted:
+    return Fitted(cold_start(domain, "se", [[0, 1]], lengthscale, noise), 10, 0, 0.0)
+
+
+def test_a_degenerate_fit_is_not_trusted() -> None:
+    domain = make_domain(None, None)
+    cold = cold_start(domain, "se", [[0, 1]], 0.5, 1e-3)
+    assert starts_of_fit(None, cold) == [cold]
+    for lengthscale, noise, n in ((0.5, 0.1, 1), (1e-3, 0.1, 2), (0.5, 2.0, 1)):
+        warm = kernel_of(domain, lengthscale, noise)
+        starts = starts_of_fit(warm, cold)
+        assert starts[0] is warm.kernel
+        assert len(starts) == n
+    cycles = [replace(kernel_of(domain, 0.5, 0.1), cycle=c) for c in range(4 * COLD_EVERY)]
+    assert sum(len(starts_of_fit(warm, cold)) == 2 for warm in cycles) == 4
+    noisy = [replace(kernel_of(domain, 0.5, 2.0), cycle=c) for c in range(COLD_EVERY)]
+    assert sum(len(starts_of_fit(warm, cold)) == 2 for warm in noisy) == 4
+
+
+def test_a_fit_recovers_from_a_degenerate_one() -> None:
+    """A tiny lengthscale explains everything, and gradients do not lead back from there."""
+    ledger = Ledger.started(make_domain(None, None), 25, lambda x: float(np.sin(4 * x[0]) + x[1]))
+    plain = queries(n_cyc=1)
+    seen = ledger.seen()
+    _, record, _ = ask(plain, ledger.domain, seen)
+    key = next(iter(record))
+    poor = {**record[key], "lengthscales": [0.006, 0.006], "n": 20}
+    seen = replace(seen, records=(Record(0, "complete", {key: poor}),))
+    _, again, _ = ask(plain, ledger.domain, seen)
+    assert min(again[key]["lengthscales"]) > 0.1
+    assert again[key]["log_likelihood"] >= record[key]["log_likelihood"] - 0.5
