@@ -71,7 +71,9 @@ def test_beliefs_keep_their_own_fits(name: str) -> None:
         seen = ledger.seen()
         x, record, _ = ask(plain, ledger.domain, seen, seed=step)
         assert is_admissible(ledger.domain, x)
-        due = {f"plain:{belief.key}" for belief in plain.models.beliefs} if step % 3 == 0 else set()
+        due = (
+            {f"plain:{belief.key}" for belief in plain.models.beliefs} if step % 3 == 0 else set()
+        )
         if len(ledger.domain) == 1:
             due -= {"plain:inverse-square:separable"}
         assert set(record) == due
