@@ -39,8 +39,9 @@ from optuna_hdbo.benchmarks import use_one_thread
 
 
 def _problem_names(text: str) -> list[str]:
-    """Parse names separated by commas; ``report`` and ``tune`` stand for all of theirs."""
+    """Parse names separated by commas; a purpose or a family stands for all of its problems."""
     sets = {str(purpose): names for purpose, names in problems.NAMES.items()}
+    sets |= problems.FAMILIES
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
 
 
@@ -181,6 +182,8 @@ def _list(args: argparse.Namespace) -> int:
     for purpose, names in problems.NAMES.items():
         seeds = problems.SEEDS[purpose]
         print(f"{purpose} (seeds {seeds[0]}-{seeds[-1]}): {', '.join(names)}")
+    for family, names in problems.FAMILIES.items():
+        print(f"{family} (reported only; seeds 0-): {names[0]} ... {names[-1]}")
     print(f"rivals: {', '.join([*rivals.RIVALS, *rivals.own_samplers()])}")
     return 0
 

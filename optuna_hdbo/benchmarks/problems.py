@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks import bbob
 from optuna_hdbo.benchmarks import functions
 from optuna_hdbo.benchmarks import landscapes
 from optuna_hdbo.benchmarks import lowdim
@@ -117,14 +118,21 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "levy-6": whole(functions.levy(6)),
     },
 }
+_FAMILIES: dict[str, dict[str, Build]] = {
+    f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS
+}
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
+FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
+"""Suites that are only ever reported, each under a name of its own."""
 
 
 def _purpose(name: str) -> Purpose:
     for purpose, names in NAMES.items():
         if name in names:
             return purpose
-    known = ", ".join(name for names in NAMES.values() for name in names)
+    if any(name in names for names in FAMILIES.values()):
+        return "report"
+    known = ", ".join(name for names in (*NAMES.values(), *FAMILIES.values()) for name in names)
     raise ValueError(f"problem must be one of {known}, but got {name}.")
 
 
@@ -143,4 +151,6 @@ def make(name: str, seed: int) -> Problem:
     """Return the instance of a problem that belongs to a seed."""
     check_seed(name, seed)
     purpose = _purpose(name)
-    return replace(_BUILD[purpose][name](name, seed), purpose=purpose)
+    builds = [_BUILD[purpose], *_FAMILIES.values()]
+    build = next(known[name] for known in builds if name in known)
+    return replace(build(name, seed), purpose=purpose)
