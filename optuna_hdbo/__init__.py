@@ -13,57 +13,44 @@ from typing import Any
 from optuna_hdbo._version import __version__
 
 
-if TYPE_CHECKING:
-    from optuna_hdbo.importance import GradISImportanceEvaluator
-    from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
-    from optuna_hdbo.samplers.bamsoo import BaMSOOSampler
-    from optuna_hdbo.samplers.gp_mi import GPMISampler
-    from optuna_hdbo.samplers.gp_ucb import GPUCBSampler
-    from optuna_hdbo.samplers.ms_ucb import MSUCBSampler
-    from optuna_hdbo.samplers.soo import SOOSampler
-    from optuna_hdbo.samplers.vs_bo import VSBOSampler
-    from optuna_hdbo.structure import Groups
-    from optuna_hdbo.structure import Selection
-    from optuna_hdbo.structure import get_groups
-    from optuna_hdbo.structure import get_selections
+if TYPE_CHECKING:  # what _MODULES says, for type checkers
+    from optuna_hdbo.importance import GradISImportanceEvaluator as GradISImportanceEvaluator
+    from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler as AddGPUCBSampler
+    from optuna_hdbo.samplers.bamsoo import BaMSOOSampler as BaMSOOSampler
+    from optuna_hdbo.samplers.gp_mi import GPMISampler as GPMISampler
+    from optuna_hdbo.samplers.gp_ucb import GPUCBSampler as GPUCBSampler
+    from optuna_hdbo.samplers.ms_ucb import MSUCBSampler as MSUCBSampler
+    from optuna_hdbo.samplers.soo import SOOSampler as SOOSampler
+    from optuna_hdbo.samplers.vs_bo import VSBOSampler as VSBOSampler
+    from optuna_hdbo.structure import Groups as Groups
+    from optuna_hdbo.structure import Selection as Selection
+    from optuna_hdbo.structure import get_groups as get_groups
+    from optuna_hdbo.structure import get_selections as get_selections
 
 
-__all__ = [
-    "AddGPUCBSampler",
-    "BaMSOOSampler",
-    "GPMISampler",
-    "GPUCBSampler",
-    "GradISImportanceEvaluator",
-    "Groups",
-    "MSUCBSampler",
-    "SOOSampler",
-    "Selection",
-    "VSBOSampler",
-    "__version__",
-    "get_groups",
-    "get_selections",
-]
-
-_HOMES = {
-    "AddGPUCBSampler": "optuna_hdbo.samplers.add_gp_ucb",
-    "BaMSOOSampler": "optuna_hdbo.samplers.bamsoo",
-    "GPMISampler": "optuna_hdbo.samplers.gp_mi",
-    "GPUCBSampler": "optuna_hdbo.samplers.gp_ucb",
-    "GradISImportanceEvaluator": "optuna_hdbo.importance",
-    "Groups": "optuna_hdbo.structure",
-    "MSUCBSampler": "optuna_hdbo.samplers.ms_ucb",
-    "SOOSampler": "optuna_hdbo.samplers.soo",
-    "Selection": "optuna_hdbo.structure",
-    "VSBOSampler": "optuna_hdbo.samplers.vs_bo",
-    "get_groups": "optuna_hdbo.structure",
-    "get_selections": "optuna_hdbo.structure",
+_MODULES = {
+    "AddGPUCBSampler": "samplers.add_gp_ucb",
+    "BaMSOOSampler": "samplers.bamsoo",
+    "GPMISampler": "samplers.gp_mi",
+    "GPUCBSampler": "samplers.gp_ucb",
+    "GradISImportanceEvaluator": "importance",
+    "Groups": "structure",
+    "MSUCBSampler": "samplers.ms_ucb",
+    "SOOSampler": "samplers.soo",
+    "Selection": "structure",
+    "VSBOSampler": "samplers.vs_bo",
+    "get_groups": "structure",
+    "get_selections": "structure",
 }
+"""Public name -> the module of this package that defines it."""
+
+__all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import operator
+import os
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -42,17 +43,20 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError, ValueError)
-"""What a study survives when it comes out of a method's suggestion."""
+NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
+"""What computations may raise on unfavourable data; any other exception is a bug."""
+
+STRICT = "OPTUNA_HDBO_STRICT"
+"""Environment variable; where it is ``1``, an exception in a method ends the study."""
 
 MAX_WARNINGS = 10
-"""Of so many parameters it is said that they are sampled independently."""
+"""At most this many parameters are warned about."""
 
 MAX_ROUNDS = 4
 """How often a method is asked for a point that no other worker has published meanwhile."""
 
 
-class HDBOSampler(BaseSampler):
+class MethodSampler(BaseSampler):
     """Base of all samplers of this package: Optuna's lifecycle around one method.
 
     The first ``n_startup_trials`` trials are drawn at random, the following ones are asked from
@@ -113,6 +117,7 @@ class HDBOSampler(BaseSampler):
         self._use_pruned = bool(use_pruned)
         self._warned_of_constraints = False
         self._warned_of_parameters: set[str] = set()
+        self._logged_bug = False
         self._forget()
 
     def _forget(self) -> None:
@@ -264,20 +269,44 @@ class HDBOSampler(BaseSampler):
     def _suggest(
         self, space: SearchSpace, seen: Observations
     ) -> tuple[dict[str, Any], StoredSuggestion, str, Mapping[str, float]]:
+        """Return the method's point, or a random one where the method fails.
+
+        A numerical failure costs a line in the log. Any other exception is a bug: its traceback
+        is logged, once per sampler. With the environment variable :data:`STRICT` both are raised.
+        """
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
                 suggestion = self._method.suggest(space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
-            text = stored.to_text()  # what is no JSON is refused here
-        except NUMERICAL_FAILURES as error:
-            _logger.warning(
-                f"Trial {seen.step} is drawn at random because {self} could not compute a "
-                f"suggestion: {type(error).__name__}: {error}"
-            )
+            text = stored.to_text()  # raises where the record is not JSON
+        except Exception as error:
+            if os.environ.get(STRICT) == "1":
+                raise
+            self._log_failure(seen.step, error)
             params, stored = self._draw(space, seen.step)
             return params, stored, stored.to_text(), {}
         return params, stored, text, suggestion.report
+
+    def _log_failure(self, number: int, error: Exception) -> None:
+        """Say why a trial is drawn at random; called while the error is being handled."""
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, NUMERICAL_FAILURES):
+            _logger.warning(
+                f"Trial {number} is drawn at random because {self} could not compute a "
+                f"suggestion: {what}"
+            )
+            return
+        first, self._logged_bug = not self._logged_bug, True
+        _logger.error(
+            f"Trial {number} is drawn at random because of an unexpected error in {self}: {what}. "
+            + (
+                "Please report it with this traceback, which is logged once."
+                if first
+                else "The traceback of the first such error is in the log."
+            ),
+            exc_info=first,
+        )
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
         params = space.draw(self._streams.generator("startup", number))
@@ -341,6 +370,8 @@ def _is_integer(value: object, at_least: float = -math.inf) -> bool:
 
 def _checked(suggestion: Suggestion, n_columns: int) -> FloatArray:
     x = np.asarray(suggestion.x, dtype=np.float64)
-    if x.shape != (n_columns,) or not all(map(math.isfinite, x.tolist())):
-        raise ValueError(f"x must be {n_columns} finite numbers, but got {x}.")
+    if x.shape != (n_columns,):
+        raise ValueError(f"x must have shape ({n_columns},), but has {x.shape}.")
+    if not all(map(math.isfinite, x.tolist())):
+        raise ArithmeticError(f"x must be finite, but is {x}.")
     return x

@@ -12,7 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
 
@@ -41,7 +41,7 @@ class FakeMethod:
         return Suggestion(x, record={"turn": turn}, report=report)
 
 
-class FakeSampler(HDBOSampler):
+class FakeSampler(MethodSampler):
     def __init__(self, **settings: Any) -> None:
         super().__init__(FakeMethod(), **settings)
 

@@ -20,7 +20,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def plans(draw: st.DrawFn) -> Plan:
 # running them ------------------------------------------------------------------------------------
 
 
-def run(plan: Plan, create: Callable[..., HDBOSampler]) -> tuple[optuna.Study, Told]:
+def run(plan: Plan, create: Callable[..., MethodSampler]) -> tuple[optuna.Study, Told]:
     """Run a plan, and check every suggestion where it is made."""
     told = Told()
     handler = logging.Handler(logging.WARNING)
@@ -233,7 +233,7 @@ def _is_optunas(warning: warnings.WarningMessage) -> bool:
     return issubclass(warning.category, UserWarning) and "optuna_hdbo" not in warning.filename
 
 
-def _run(plan: Plan, create: Callable[..., HDBOSampler]) -> optuna.Study:
+def _run(plan: Plan, create: Callable[..., MethodSampler]) -> optuna.Study:
     study = optuna.create_study(direction=plan.direction, sampler=create(**plan.settings))
     n = len(plan.outcomes)
     for i, (outcome, event) in enumerate(zip(plan.outcomes, plan.events, strict=True)):

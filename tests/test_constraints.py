@@ -12,7 +12,7 @@ from histories import INTERPRETED
 from histories import affordable
 
 import optuna_hdbo
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 SAMPLERS = {
@@ -77,7 +77,7 @@ def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
 
 
 def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
-    sampler: HDBOSampler = optuna_hdbo.AddGPUCBSampler.as_published(seed=0)
+    sampler: MethodSampler = optuna_hdbo.AddGPUCBSampler.as_published(seed=0)
     study = optuna.create_study(sampler=sampler)
     with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
         study.optimize(islands, n_trials=13)

@@ -19,15 +19,15 @@ from hypothesis import given
 from hypothesis import settings
 
 import optuna_hdbo
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 SHRINK = "HDBO_SHRINK" in os.environ
 N_STUDIES = int(os.environ.get("HDBO_FUZZ", "0"))
-SAMPLERS: dict[str, Callable[..., HDBOSampler]] = {
+SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
     name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
 }
-PUBLISHED: dict[str, Callable[..., HDBOSampler]] = {
+PUBLISHED: dict[str, Callable[..., MethodSampler]] = {
     f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
     for name, sampler in SAMPLERS.items()
 }
@@ -39,7 +39,7 @@ every_sampler = pytest.mark.parametrize(
 
 
 @every_sampler
-def test_hostile_studies(create: Callable[..., HDBOSampler]) -> None:
+def test_hostile_studies(create: Callable[..., MethodSampler]) -> None:
     """Every suggestion in range and of the right type, no exception, few words."""
 
     @settings(

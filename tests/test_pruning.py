@@ -16,10 +16,10 @@ from histories import affordable
 from optuna.trial import TrialState
 
 import optuna_hdbo
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
-SAMPLERS: dict[str, Callable[..., HDBOSampler]] = {
+SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
     name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
 }
 PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {

@@ -20,10 +20,10 @@ from histories import affordable
 
 import optuna_hdbo
 from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
-Create = Callable[..., HDBOSampler]
+Create = Callable[..., MethodSampler]
 
 SAMPLERS: dict[str, Create] = {
     name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")

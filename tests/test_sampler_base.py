@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import logging
 import math
@@ -11,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,10 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
+import optuna_hdbo
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo._space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
@@ -260,7 +263,7 @@ def test_a_continuous_point_is_not_evaluated_twice_at_a_time() -> None:
         distributions: dict[str, BaseDistribution] = {
             "x": FloatDistribution(0, 1) if high == 1.0 else IntDistribution(0, 4)
         }
-        study = optuna.create_study(sampler=HDBOSampler(Stubborn(), seed=0, n_startup_trials=1))
+        study = optuna.create_study(sampler=MethodSampler(Stubborn(), seed=0, n_startup_trials=1))
         study.tell(study.ask(distributions), 1.0)
         values = [study.ask(distributions).params["x"] for _ in range(4)]
         assert len(set(values)) == n_distinct
@@ -490,42 +493,75 @@ def divide(step: int) -> Suggestion:
     return Suggestion(np.array([1 / 0]))
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        singular,
-        overflow,
-        divide,
-        lambda step: Suggestion(np.array([0.5, math.nan])),
-        lambda step: Suggestion(np.array([0.5])),
-        lambda step: Suggestion(np.array([0.5, 0.5]), record={"a": math.inf}),
-    ],
-)
-def test_a_study_survives_numerics(
-    answer: Callable[[int], Suggestion], caplog: pytest.LogCaptureFixture
-) -> None:
-    sampler = HDBOSampler(FailingMethod(answer), seed=0, n_startup_trials=2)
+def mistake(step: int) -> Suggestion:
+    raise TypeError("a bug")
+
+
+Answer = Callable[[int], Suggestion]
+
+NUMERICAL: dict[str, Answer] = {
+    "singular": singular,
+    "overflow": overflow,
+    "division by zero": divide,
+    "point not finite": lambda step: Suggestion(np.array([0.5, math.nan])),
+}
+BUGS: dict[str, Answer] = {
+    "exception": mistake,
+    "shapes": lambda step: Suggestion(np.ones(2) + np.ones(3)),
+    "shape of the point": lambda step: Suggestion(np.array([0.5])),
+    "no JSON": lambda step: Suggestion(np.array([0.5, 0.5]), record={"a": math.inf}),
+    "no JSON type": lambda step: Suggestion(np.array([0.5, 0.5]), record={"a": np.ones(1)}),
+}
+
+
+def fail(answer: Answer) -> optuna.Study:
+    """Return a study of two random trials, and two more for which the method fails."""
+    sampler = MethodSampler(FailingMethod(answer), seed=0, n_startup_trials=2)
     study = optuna.create_study(sampler=sampler)
-    with caplog.at_level(logging.WARNING):
-        study.optimize(two_floats, n_trials=4)
+    study.optimize(two_floats, n_trials=4)
+    return study
+
+
+@pytest.mark.usefixtures("forgiving")
+@pytest.mark.parametrize("answer", [*NUMERICAL.values(), *BUGS.values()], ids=[*NUMERICAL, *BUGS])
+def test_where_the_method_fails_the_startup_goes_on(answer: Answer) -> None:
+    study = fail(answer)
     assert len({tuple(p.values()) for p in points(study)}) == 4
-    assert len(caplog.messages) == 2
-    assert "Trial 3 is drawn at random because HDBOSampler could not" in caplog.messages[1]
-    # The same points as if the startup went on.
     startup = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
     startup.optimize(two_floats, n_trials=4)
     assert points(study) == points(startup)
 
 
-def test_mistakes_in_a_method_are_not_hidden() -> None:
-    def mistake(step: int) -> Suggestion:
-        raise TypeError("a bug")
+@pytest.mark.usefixtures("forgiving")
+@pytest.mark.parametrize("answer", list(NUMERICAL.values()), ids=list(NUMERICAL))
+def test_a_numerical_failure_is_a_line_in_the_log(
+    answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    fail(answer)
+    assert [r.levelname for r in caplog.records] == ["WARNING"] * 2
+    assert "Trial 3 is drawn at random because MethodSampler could not" in caplog.messages[1]
+    assert all(r.exc_info is None for r in caplog.records)
 
-    study = optuna.create_study(
-        sampler=HDBOSampler(FailingMethod(mistake), seed=0, n_startup_trials=1)
-    )
-    with pytest.raises(TypeError, match="a bug"):
-        study.optimize(two_floats, n_trials=2)
+
+@pytest.mark.usefixtures("forgiving")
+@pytest.mark.parametrize("answer", list(BUGS.values()), ids=list(BUGS))
+def test_a_bug_is_logged_with_its_traceback_once(
+    answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    fail(answer)
+    assert [r.levelname for r in caplog.records] == ["ERROR"] * 2
+    first, second = caplog.records
+    message = "Trial 2 is drawn at random because of an unexpected error in MethodSampler: "
+    assert first.getMessage().startswith(message)
+    assert first.exc_info
+    assert "Traceback" in caplog.text
+    assert not second.exc_info
+
+
+@pytest.mark.parametrize("answer", [*NUMERICAL.values(), *BUGS.values()], ids=[*NUMERICAL, *BUGS])
+def test_strict_mode_raises_everything(answer: Answer) -> None:
+    with pytest.raises((ArithmeticError, np.linalg.LinAlgError, TypeError, ValueError)):
+        fail(answer)
 
 
 def test_settings_that_do_not_fit_the_space_are_refused_at_once() -> None:
@@ -534,7 +570,7 @@ def test_settings_that_do_not_fit_the_space_are_refused_at_once() -> None:
             if "z" not in domain.names:
                 raise ValueError("decomposition names 'z', which is not a parameter")
 
-    sampler = HDBOSampler(Picky(), seed=0, n_startup_trials=10)
+    sampler = MethodSampler(Picky(), seed=0, n_startup_trials=10)
     study = optuna.create_study(sampler=sampler)
     with pytest.raises(ValueError, match="'z'"):
         study.optimize(two_floats, n_trials=20)
@@ -637,9 +673,21 @@ else:
 
 
 def test_every_public_name_exists() -> None:
-    import optuna_hdbo
-
     assert all(hasattr(optuna_hdbo, name) for name in optuna_hdbo.__all__)
+
+
+def test_type_checkers_find_public_names_where_they_are_loaded_from() -> None:
+    package = Path(optuna_hdbo.__file__)
+    (block,) = (n for n in ast.parse(package.read_text("utf-8")).body if isinstance(n, ast.If))
+    found = {}
+    for node in block.body:
+        assert isinstance(node, ast.ImportFrom)
+        for alias in node.names:
+            assert alias.asname == alias.name, "without an alias the name is private to mypy"
+            found[alias.name] = node.module
+    loaded = {name: f"optuna_hdbo.{module}" for name, module in optuna_hdbo._MODULES.items()}
+    assert found == loaded
+    assert set(optuna_hdbo.__all__) == {*loaded, "__version__"}
 
 
 def test_trials_that_were_listed_long_ago_are_listed_anew() -> None:

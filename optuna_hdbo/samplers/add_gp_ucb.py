@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class AddGPUCBSampler(HDBOSampler):
+class AddGPUCBSampler(MethodSampler):
     """Additive Gaussian process whose groups of interacting parameters are learned.
 
     The objective is modelled as a sum of functions of small disjoint groups of parameters

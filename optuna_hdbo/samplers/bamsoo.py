@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class BaMSOOSampler(HDBOSampler):
+class BaMSOOSampler(MethodSampler):
     """SOO whose proposals a Gaussian process may turn down (Wang et al. 2014).
 
     The tree grows as that of :class:`SOOSampler`, but a cell's centre is evaluated only if its

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class GPMISampler(HDBOSampler):
+class GPMISampler(MethodSampler):
     """Exploration that shrinks as information accumulates.
 
     GP-MI (Contal, Perchet & Vayatis, "Gaussian Process Optimization with Mutual Information",

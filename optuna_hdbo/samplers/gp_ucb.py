@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
 
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class GPUCBSampler(HDBOSampler):
+class GPUCBSampler(MethodSampler):
     """One Gaussian process over all parameters: Add-GP-UCB with a single group.
 
     By default most queries ask for the largest expected improvement. Of D parameters' queries, a

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class MSUCBSampler(HDBOSampler):
+class MSUCBSampler(MethodSampler):
     """Queries from a growing set of random subspaces, for up to thousands of parameters.
 
     MS-UCB (Tran-The, Gupta, Rana & Venkatesh, "Trading Convergence Rate with Computational Budget

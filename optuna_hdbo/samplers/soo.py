@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class SOOSampler(HDBOSampler):
+class SOOSampler(MethodSampler):
     """Simultaneous optimistic optimisation: a tree of cells, and no model (Munos 2011).
 
     Every cell is evaluated at its centre. A sweep from the root downward opens, at every depth,

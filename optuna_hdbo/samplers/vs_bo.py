@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
 
-class VSBOSampler(HDBOSampler):
+class VSBOSampler(MethodSampler):
     """Search in the few parameters that matter, and say which ones they are.
 
     Every ``n_vs`` observations parameters are ranked by how much they move a Gaussian process over

@@ -24,7 +24,7 @@ from optuna_hdbo import _attributes
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._sampler import MAX_ROUNDS
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
@@ -106,7 +106,7 @@ def ask_in_step(
     step, look = Step(len(methods)), Step(len(methods))
     studies = []
     for method in methods:
-        sampler = HDBOSampler(InStep(method, step, n_rounds), seed=0, n_startup_trials=1)
+        sampler = MethodSampler(InStep(method, step, n_rounds), seed=0, n_startup_trials=1)
         if look_in_step:
             wait_before_reading(sampler, look)
         studies.append(
@@ -120,7 +120,7 @@ def ask_in_step(
         return list(pool.map(ask, studies))
 
 
-def wait_before_reading(sampler: HDBOSampler, step: Step) -> None:
+def wait_before_reading(sampler: MethodSampler, step: Step) -> None:
     read = sampler._history.read
 
     def wait_and_read(*args: Any) -> Observations:
@@ -164,13 +164,13 @@ def test_without_the_second_look_they_would_collide(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the tests above would show nothing."""
-    monkeypatch.setattr(HDBOSampler, "_is_taken", lambda *_: False)
+    monkeypatch.setattr(MethodSampler, "_is_taken", lambda *_: False)
     assert n_distinct(ask_in_step(url, [Corners() for _ in range(3)])) == 1
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_samplers_that_ask_at_once(url: str, name: str) -> None:
-    create: Callable[..., HDBOSampler] = getattr(optuna_hdbo, name)
+    create: Callable[..., MethodSampler] = getattr(optuna_hdbo, name)
     for _ in range(3):
         points = ask_in_step(url, [create(seed=0)._method for _ in range(3)])
         study = optuna.load_study(study_name="s", storage=open_storage(url))
@@ -182,7 +182,7 @@ def test_samplers_that_ask_at_once(url: str, name: str) -> None:
 
 def test_a_failed_point_is_not_asked_for_again() -> None:
     """A trial that fails teaches the model nothing, so that the same point would come for ever."""
-    study = optuna.create_study(sampler=HDBOSampler(Ones(), seed=0, n_startup_trials=1))
+    study = optuna.create_study(sampler=MethodSampler(Ones(), seed=0, n_startup_trials=1))
     study.optimize(lambda t: sum(t.suggest_float(name, 0, 1) for name in SPACE), n_trials=1)
     for _ in range(6):
         study.tell(study.ask(SPACE), state=optuna.trial.TrialState.FAIL)
@@ -197,7 +197,7 @@ def test_a_failed_point_is_not_asked_for_again() -> None:
 
 def test_a_grid_may_repeat_itself() -> None:
     grid: dict[str, BaseDistribution] = {"k": IntDistribution(0, 3)}
-    study = optuna.create_study(sampler=HDBOSampler(Ones(), seed=0, n_startup_trials=1))
+    study = optuna.create_study(sampler=MethodSampler(Ones(), seed=0, n_startup_trials=1))
     study.tell(study.ask(grid), 1.0)
     assert [study.ask(grid).params["k"] for _ in range(3)] == [3, 3, 3]
 

@@ -17,7 +17,7 @@ from histories import samplers_across_processes
 from optuna.trial import TrialState
 
 import optuna_hdbo
-from optuna_hdbo._sampler import HDBOSampler
+from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Observations
 
 
@@ -35,7 +35,7 @@ N_BEFORE = 5
 class Watched:
     """A sampler's method, and how many points were pending at each of its calls."""
 
-    def __init__(self, sampler: HDBOSampler) -> None:
+    def __init__(self, sampler: MethodSampler) -> None:
         self.pending: list[int] = []
         suggest = sampler._method.suggest
 

@@ -43,11 +43,16 @@ def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> 
         D, the dimension of the problem.
     n_groups : int
         M, the number of sub-problems.
+
+    Raises
+    ------
+    ArithmeticError
+        If a callable returns a negative number, infinity or NaN.
     """
     if callable(beta):
         value = float(beta(t))
         if not (0.0 <= value < math.inf):
-            raise ValueError(
+            raise ArithmeticError(
                 "beta must return a finite non-negative number, but returned "
                 f"{value!r} at t = {t}."
             )
