@@ -650,16 +650,16 @@ def test_pickles_stay_small() -> None:
 
 def test_importing_the_package_is_light() -> None:
     code = """
-import sys, time
+import sys
 import optuna
-before = time.perf_counter()
+before = set(sys.modules)
 import optuna_hdbo
-seconds = time.perf_counter() - before
+new = set(sys.modules) - before
 assert optuna_hdbo.__version__
 assert set(optuna_hdbo.__all__) <= set(dir(optuna_hdbo))
 heavy = {"numba", "scipy", "matplotlib", "plotly", "optuna_hdbo.samplers"} & set(sys.modules)
 assert not heavy, heavy
-assert seconds < 0.05, seconds
+assert new == {"optuna_hdbo", "optuna_hdbo._version"}, new
 optuna_hdbo.AddGPUCBSampler
 assert "numba" not in sys.modules
 try:
