@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
+import pkgutil
 from collections.abc import Callable
 from collections.abc import Sequence
 
 import numpy as np
 
 import optuna_hdbo
+from optuna_hdbo import methods
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
@@ -39,6 +43,17 @@ def samplers_across_processes() -> list[str]:
     if not THOROUGH:
         return ["AddGPUCBSampler", "BaMSOOSampler"]
     return [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
+
+
+def method_classes() -> dict[str, Callable[..., Method]]:
+    """Return the methods of the package by name: every class of ``methods`` that suggests."""
+    found = {}
+    for info in pkgutil.iter_modules(methods.__path__):
+        module = importlib.import_module(f"{methods.__name__}.{info.name}")
+        for _, cls in inspect.getmembers(module, inspect.isclass):
+            if cls.__module__ == module.__name__ and isinstance(getattr(cls, "name", None), str):
+                found[cls.name] = cls
+    return found
 
 
 def affordable(compiled: int, interpreted: int) -> int:

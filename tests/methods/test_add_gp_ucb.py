@@ -16,12 +16,15 @@ from histories import is_admissible
 from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
+from scipy.special import ndtr
 
 from optuna_hdbo._core.checks import check_decomposition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.models.additive import KEY
 from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
@@ -141,6 +144,13 @@ def test_the_means_of_the_groups_sum_to_the_joint_mean(kind: str) -> None:
     assert (sum(np.sqrt(v) for _, v in parts) >= np.sqrt(variance) - 1e-9).all()
 
 
+def expected_improvement(posterior: Posterior, Z: np.ndarray, best: float) -> np.ndarray:
+    mean, variance = posterior.predict(Z)
+    std = np.sqrt(variance)
+    z = (mean - best) / std
+    return np.asarray((mean - best) * ndtr(z) + std * np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))
+
+
 @pytest.mark.parametrize("maximiser", ["direct", "gradient"])
 def test_one_group_moves_in_rotation(maximiser: Any) -> None:
     """Algorithm 5."""
@@ -158,6 +168,47 @@ def test_one_group_moves_in_rotation(maximiser: Any) -> None:
         assert any(moved <= group for group in columns)
         turns.append(next(j for j, group in enumerate(columns) if moved <= group))
     assert turns == [(turns[0] + i) % 3 for i in range(9)]
+
+
+@pytest.mark.parametrize("outstanding", [False, True])
+def test_kinds_of_query_take_turns_by_default(outstanding: bool) -> None:
+    """Explore, ask the additive model for an improvement, explore, ask the plain model for one."""
+    domain = make_domain(*[None] * 6)
+    groups = [[0, 3], [1, 2], [4], [5]]
+    ledger = Ledger.started(domain, 16, additive)
+    if outstanding:
+        ledger.values[3] = 9.0  # bounds are highest near this point, from which queries keep away
+    names = [[f"x{i}" for i in group] for group in groups]
+    record = {"n": 16, "cycle": 0, "log_likelihood": 0.0, "kind": "matern52", "noise": 0.01}
+    record |= {"groups": names, "lengthscales": [0.5] * 6, "scales": [0.4, 0.3, 0.2, 0.1]}
+    ledger.records.append(Record(15, "complete", {KEY: record}))  # learned after a stall
+    method, seen = AddGPUCB(decomposition=names), ledger.seen()
+    posterior = Posterior(Factor(fitted_of(ledger)[0].kernel, seen.X), seen.y)
+    rng, best = np.random.default_rng(0), seen.X[np.argmax(seen.y)]
+    n_moved = []
+    for step in range(16, affordable(40, 24)):
+        suggestion = method.suggest(domain, ledger.seen(step=step), Streams(0))
+        assert KEY not in (suggestion.record or {})
+        pool = rng.random((affordable(500, 100), 6))
+        if step % 4 == 3:
+            assert any(key.startswith("plain:") for key in suggestion.record or {})
+            continue
+        if step % 4 == 1:
+            gains = expected_improvement(posterior, np.vstack([suggestion.x, pool]), seen.y.max())
+            assert gains[0] == gains.max()
+            continue
+        changed = {int(c) for c in np.flatnonzero(suggestion.x != best)}
+        moved = [group for group in groups if changed & set(group)]
+        columns = sorted(c for group in moved for c in group)
+        n_moved.append(len(moved))
+        pool[:, np.setdiff1d(np.arange(6), columns)] = best[np.setdiff1d(np.arange(6), columns)]
+        pool = np.vstack([suggestion.x, pool])
+        away = np.sqrt(((pool - best)[:, columns] ** 2).mean(axis=1)) >= 0.2
+        assert away[0]
+        mean, variance = posterior.predict(pool)
+        bounds = mean + 2.0 * np.sqrt(variance)  # beta is 4
+        assert outstanding or bounds[0] == bounds[away].max()
+    assert set(n_moved) == {1, 2}
 
 
 def test_the_bandwidth_is_small_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
