@@ -15,7 +15,7 @@ from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
-from optuna_hdbo._core.models.additive import KEY
+from optuna_hdbo._core.models.additive import FITS
 from optuna_hdbo._core.variables import selection as selections
 
 
@@ -91,7 +91,7 @@ def get_groups(study: Study) -> Groups:
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
     for _, record in _records(trials[::-1]):
-        if (groups := _parse(record.get(KEY), known)) is not None:
+        if (groups := _parse(record.get(FITS), known)) is not None:
             return groups
     raise ValueError(
         f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
@@ -155,7 +155,7 @@ def get_selections(study: Study) -> list[Selection]:
     known = {name for trial in trials for name in trial.distributions}
     found = []
     for number, record in _records(trials):
-        selection = selections.Selection.from_json(record.get(selections.KEY))
+        selection = selections.Selection.from_json(record.get(selections.SELECTIONS))
         if selection is not None and known.issuperset(selection.names):
             found.append(Selection(number, selection.names, selection.n))
     if not found:

@@ -54,6 +54,7 @@ GROUND = {
     "blas": set(),
     "checks": set(),
     "domain": set(),
+    "memory": {"observations"},
     "observations": {"domain"},
     "points": {"domain"},
     "streams": set(),

@@ -114,6 +114,11 @@ class Observations:
     def scale(self) -> float:
         return self._standardised[2]
 
+    @cached_property
+    def known(self) -> FloatArray:
+        """Evaluated and pending points, shape (n + m, D)."""
+        return np.concatenate([self.X, self.pending])
+
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
         ours, theirs = (self.X, self.values, self.numbers), (other.X, other.values, other.numbers)

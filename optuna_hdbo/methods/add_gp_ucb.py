@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -26,10 +27,7 @@ from optuna_hdbo._core.checks import check_decomposition
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
-from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.fitted import latest
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -39,9 +37,8 @@ from optuna_hdbo._core.maximise.multistart import Maximiser
 from optuna_hdbo._core.maximise.queries import PlainQueries
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models import decomposition as groupings
-from optuna_hdbo._core.models.additive import GROWTH
-from optuna_hdbo._core.models.additive import KEY
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.additive import Search
@@ -114,13 +111,11 @@ class AddGPUCB:
         self.n_decompositions = n_decompositions
         self.kernel = kernel
         self.shared_hyperparameters = shared_hyperparameters
-        self.n_cyc = n_cyc
         self.beta = beta
         self.update = update
         self.maximiser = maximiser
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
-        self._cache = FactorCache()
         self._model = AdditiveModel(
             kernel,
             max_group_size,
@@ -129,6 +124,7 @@ class AddGPUCB:
             decomposition_search,
             n_decompositions,
             shared_hyperparameters,
+            n_cyc,
         )
         self._plain = PlainQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), ("log-ei",))
         self._constraints = ConstraintModels(kernel)
@@ -139,34 +135,30 @@ class AddGPUCB:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
-        rng = streams.generator(self.name, seen.step)
+        rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         groups = self._model.known_groups(domain)
-        fitted, source = latest(seen.records, KEY, domain, groups)
+        fitted = self._model.recall(domain, memory)
         window = max(8, len(domain) // 2)
         # Of all values: those in focus are alike where a long study began.
         stalled = fitted is not None or has_stalled(standardise(seen.values)[0], window)
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            feasibility, record = self._constraints.fit(domain, seen)
-            x, fits, posterior = self._plain.query(domain, seen, 0.0, rng, feasibility)
+            feasibility = self._constraints.fit(domain, seen, memory)
+            x, posterior = self._plain.query(domain, seen, memory, 0.0, rng, feasibility)
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
-            return Suggestion(x, record | fits, self._report(seen, posterior, x, fitted))
-        record = {}
-        cap, small = self._bandwidth_cap(seen)
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
-            search = streams.generator(f"{self.name}:groups", seen.step)
-            fitted = self._model.learn(domain, seen, fitted, search, cap)
-            source = record[KEY] = fitted.to_json(domain.names)
+            return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
+        cap, small = memory.recall("cap", _bandwidth_cap) or (PUBLISHED_BOUNDS.lengthscale[1], 0)
+        learning = streams.generator(f"{self.name}:groups", seen.step)
+        fitted = self._model.fitted(domain, seen, memory, learning, cap)
         kernel = fitted.kernel
         if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
             limit = FIRST_BANDWIDTH if len(seen.y) < self.n_small_bandwidth else cap
             kernel = replace(kernel, lengthscales=np.minimum(kernel.lengthscales, limit))
-            fitted, source = replace(fitted, kernel=kernel), {**source, "limit": limit}
-        posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
+            fitted = replace(fitted, kernel=kernel)
+        posterior = self._model.posterior(fitted, seen)
         if self.update == "alternate":
-            feasibility, fits = self._constraints.fit(domain, seen)
-            record |= fits
+            feasibility = self._constraints.fit(domain, seen, memory)
             x = self._alternate(domain, seen, posterior, rng, feasibility)
         else:
             x = self._per_group(domain, seen, posterior, rng)
@@ -174,9 +166,9 @@ class AddGPUCB:
             std = math.sqrt(posterior.predict(x[None])[1][0])
             small = small + 1 if std < 0.002 else 0
             cap, small = (0.9 * cap, 0) if small >= 5 else (cap, small)
-            record["cap"] = [float(cap), small]
+            memory.keep("cap", [float(cap), small])
         x = self._settled(domain, seen, kernel, x, groups, rng)
-        return Suggestion(x, record, self._report(seen, posterior, x, fitted))
+        return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
 
     def _alternate(
         self,
@@ -192,10 +184,9 @@ class AddGPUCB:
         they were observed: a component's own bound (eq. (6)) is wide everywhere, because a
         constant can be moved from one component to another.
         """
-        known = np.concatenate([seen.X, seen.pending])
         best = good_points(seen.X, feasibility.merit)
         if seen.step % 4 == 1:
-            return Maximiser(domain, best)(feasibility.improvement(posterior), rng, known)[0]
+            return Maximiser(domain, best)(feasibility.improvement(posterior), rng, seen.known)[0]
         kernel = posterior.kernel
         groups = kernel.groups
         # A group that varies more is worth more visits; a component's range is its scale's root.
@@ -208,7 +199,7 @@ class AddGPUCB:
         free[moved] = True
         width = root_beta(self.beta, len(seen.y), len(moved), len(domain), len(groups))
         bound = feasibility.optimistic(posterior, width)
-        return Maximiser(domain, best, free, EXPLORING, AWAY)(bound, rng, known)[0]
+        return Maximiser(domain, best, free, EXPLORING, AWAY)(bound, rng, seen.known)[0]
 
     def _per_group(
         self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
@@ -237,19 +228,6 @@ class AddGPUCB:
                 ]
         return x
 
-    def _bandwidth_cap(self, seen: Observations) -> tuple[float, int]:
-        """Return the largest bandwidth, and how many points in a row were well known before."""
-        for record in reversed(seen.records):
-            value = record.data.get("cap")
-            if (
-                isinstance(value, list)
-                and [type(number) for number in value] == [float, int]
-                and 0.0 < value[0] <= 2.5
-                and 0 <= value[1] < 5
-            ):
-                return value[0], value[1]
-        return PUBLISHED_BOUNDS.lengthscale[1], 0
-
     @staticmethod
     def _turn(seen: Observations, kernel: Kernel) -> IntArray:
         """Return the columns of the group whose turn it is (Algorithm 5)."""
@@ -271,21 +249,31 @@ class AddGPUCB:
         """
         free, centre = grouped_columns(domain, groups)
         x = np.where(free, x, centre)
-        known = np.concatenate([seen.X, seen.pending])
-        if (np.abs(known - x).max(axis=1) > 1e-12).all():
+        if (np.abs(seen.known - x).max(axis=1) > 1e-12).all():
             return x
         moved = free & ~domain.discrete
         if self.update == "one_group":
             moved[np.delete(np.arange(len(x)), self._turn(seen, kernel))] = False
         step = 0.1 * kernel.lengthscales * rng.standard_normal(len(x))
         x = domain.snap((x + np.where(moved, step, 0.0))[None])[0]
-        return unknown_near(domain, x, known, rng, free)
+        return unknown_near(domain, x, seen.known, rng, free)
 
     def _report(
         self, seen: Observations, posterior: Posterior, x: FloatArray, fitted: Fitted | None
     ) -> Mapping[str, float]:
         report = prediction(seen, posterior, x)
         return report if fitted is None else {**report, "n_groups": len(fitted.kernel.groups)}
+
+
+def _bandwidth_cap(value: Any) -> tuple[float, int] | None:
+    """Parse the largest bandwidth, and how many points in a row were well known before."""
+    valid = (
+        isinstance(value, list)
+        and [type(number) for number in value] == [float, int]
+        and 0.0 < value[0] <= PUBLISHED_BOUNDS.lengthscale[1]
+        and 0 <= value[1] < 5
+    )
+    return (value[0], value[1]) if valid else None
 
 
 def has_stalled(y: FloatArray, window: int) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -27,9 +26,6 @@ from optuna_hdbo._core.checks import check_decomposition
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.gp.fitted import FactorCache
-from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.fitted import latest
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
@@ -37,8 +33,7 @@ from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import Maximiser
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
-from optuna_hdbo._core.models.additive import GROWTH
-from optuna_hdbo._core.models.additive import KEY
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.additive import Search
 from optuna_hdbo._core.models.additive import grouped_columns
@@ -102,7 +97,6 @@ class GPMI:
         self.root_alpha = math.sqrt(math.log(2.0) - math.log(delta))  # Theorem 2
         self.beta = beta
         self.min_exploration = min_exploration
-        self.n_cyc = n_cyc
         self.ungrouped = ungrouped
         beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self.alternate = alternate
@@ -111,11 +105,16 @@ class GPMI:
         if known is not None or max_group_size is not None:
             size = 5 if max_group_size is None else max_group_size
             self._additive = AdditiveModel(
-                kernel, size, known, ungrouped, decomposition_search, n_decompositions
+                kernel,
+                size,
+                known,
+                ungrouped,
+                decomposition_search,
+                n_decompositions,
+                n_cyc=n_cyc,
             )
         bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
         self._models = Ensemble(kernel, ard, beliefs, n_cyc, bounds)
-        self._cache = FactorCache()
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -125,14 +124,15 @@ class GPMI:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
-        rng = streams.generator(self.name, seen.step)
+        rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         if self._additive is None:
-            posterior, record = self._models.believed(domain, seen, rng)
+            posterior = self._models.drawn(domain, seen, memory, rng)
         else:
-            posterior, record = self._learned(self._additive, domain, seen, streams)
+            learning = streams.generator(f"{self.name}:groups", seen.step)
+            fitted = self._additive.fitted(domain, seen, memory, learning)
+            posterior = self._additive.posterior(fitted, seen)
         improves = self.alternate and seen.step % 2 == 0
-        known = np.concatenate([seen.X, seen.pending])
-        feasibility, fits = self._constraints.fit(domain, seen)
+        feasibility = self._constraints.fit(domain, seen, memory)
         best = good_points(seen.X, feasibility.merit)
         groups = None if self._additive is None else self._additive.known_groups(domain)
         free, centre = grouped_columns(domain, groups)
@@ -140,15 +140,15 @@ class GPMI:
         best[:, ~free] = centre[~free]
         if improves:
             improvement = feasibility.improvement(posterior)
-            x = Maximiser(domain, best, free, effort)(improvement, rng, known)[0]
+            x = Maximiser(domain, best, free, effort)(improvement, rng, seen.known)[0]
         elif len(posterior.kernel.groups) == 1:
             bound = self._admitted(feasibility, posterior, seen, domain)
-            x = Maximiser(domain, best, free, effort)(bound, rng, known)[0]
+            x = Maximiser(domain, best, free, effort)(bound, rng, seen.known)[0]
         else:
             x = self._per_group(domain, posterior, seen, best, rng, feasibility)
-            x = unknown_near(domain, x, known, rng, free)
+            x = unknown_near(domain, x, seen.known, rng, free)
         report = {**prediction(seen, posterior, x), "gamma": gained(posterior)}
-        return Suggestion(x, record | fits, report)
+        return Suggestion(x, memory.kept or None, report)
 
     def _admitted(
         self,
@@ -201,15 +201,3 @@ class GPMI:
             bound = self._admitted(feasibility, posterior, seen, domain, j)
             x[group] = Maximiser(domain, starts, free)(bound, rng, nothing)[0][group]
         return x
-
-    def _learned(
-        self, model: AdditiveModel, domain: Domain, seen: Observations, streams: Streams
-    ) -> tuple[Posterior, dict[str, Any]]:
-        """Return the additive posterior, learned anew if that is due, and what to record."""
-        fitted, source = latest(seen.records, KEY, domain, model.known_groups(domain))
-        record: dict[str, Any] = {}
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, GROWTH):
-            search = streams.generator(f"{self.name}:groups", seen.step)
-            fitted = model.learn(domain, seen, fitted, search)
-            source = record[KEY] = fitted.to_json(domain.names)
-        return self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending), record

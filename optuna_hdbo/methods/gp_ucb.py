@@ -17,6 +17,7 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise.queries import PlainQueries
 from optuna_hdbo._core.maximise.queries import Question
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
@@ -61,6 +62,7 @@ class GPUCB:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
-        feasibility, record = self._constraints.fit(domain, seen)
-        x, fits, posterior = self._plain.query(domain, seen, width, rng, feasibility)
-        return Suggestion(x, record | fits, prediction(seen, posterior, x))
+        memory = Memory(seen.records)
+        feasibility = self._constraints.fit(domain, seen, memory)
+        x, posterior = self._plain.query(domain, seen, memory, width, rng, feasibility)
+        return Suggestion(x, memory.kept or None, prediction(seen, posterior, x))

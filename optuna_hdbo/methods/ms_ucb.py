@@ -33,6 +33,7 @@ from optuna_hdbo._core.maximise.subspaces import Subspaces
 from optuna_hdbo._core.maximise.subspaces import axes_through
 from optuna_hdbo._core.maximise.subspaces import draw_subspaces
 from optuna_hdbo._core.maximise.subspaces import with_climbs
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
@@ -132,13 +133,13 @@ class MSUCB:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
-        rng = streams.generator(self.name, seen.step)
+        rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         ard = len(domain) <= MOST_LENGTHSCALES if self.ard is None else self.ard
         if ard:
-            posterior, record = self._models.believed(domain, seen, rng)
+            posterior = self._models.drawn(domain, seen, memory, rng)
         else:
-            posterior, record = self._isotropic.posterior(domain, seen)
-        feasibility, fits = self._constraints.fit(domain, seen)
+            posterior = self._isotropic.posterior(domain, seen, memory)
+        feasibility = self._constraints.fit(domain, seen, memory)
         anchored = self.anchors == "incumbents" and self.d != 0
         probes = self.alternate and anchored and is_probe(rng, len(domain))
         best = good_points(seen.X, feasibility.merit)
@@ -152,12 +153,11 @@ class MSUCB:
             d = spaces.columns.shape[1]
             width = root_beta_of_subspaces(self.beta, len(seen.y), d, len(domain))
             acquisition = feasibility.optimistic(posterior, width)
-        known = np.concatenate([seen.X, seen.pending])
         if anchored and not probes:
             spaces = self._with_climbs(spaces, domain, acquisition, best[:N_CLIMBS], ard, rng)
-        x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, known)
+        x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, seen.known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
-        return Suggestion(x, record | fits, report)
+        return Suggestion(x, memory.kept or None, report)
 
     def _with_climbs(
         self,

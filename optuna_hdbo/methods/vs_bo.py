@@ -7,9 +7,7 @@ ones are kept as long as they make the data likelier, and the search goes on in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -21,30 +19,23 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.gp.fitted import FactorCache
-from optuna_hdbo._core.gp.fitted import Fitted
-from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.fitted import latest
 from optuna_hdbo._core.gp.kernel import KINDS
-from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.gp.prior import Prior
-from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.maximise.multistart import Maximiser
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import Ensemble
-from optuna_hdbo._core.models.ensemble import drawn
-from optuna_hdbo._core.models.subsets import SubsetFits
-from optuna_hdbo._core.models.subsets import fit_columns
+from optuna_hdbo._core.models.ensemble import draw_model
+from optuna_hdbo._core.models.selected import WHOLE
+from optuna_hdbo._core.models.selected import SelectedModel
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo._core.variables import cma
-from optuna_hdbo._core.variables import selection as search
-from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._core.variables.selection import Selection
+from optuna_hdbo._core.variables.selection import recall_selection
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -53,22 +44,8 @@ from optuna_hdbo.methods.base import Suggestion
 
 Criterion = Literal["gain", "momentum"]
 Unimportant = Literal["cma", "mix", "incumbent"]
-Source = tuple[Fitted, Mapping[str, Any]]
-
-WHOLE, IMPORTANT = "whole", "important"
-"""Where the record of a suggestion keeps fits of all columns, and of the selected ones."""
-
-MAX_POINTS = 300
-"""Subsets are compared on so many observations at most."""
-
-WHOLE_PRIOR: PriorName = FEW_MATTER.prior
-"""Of lengthscales when all columns are in the model."""
-
 SUM_GROWTH = 0.05
-"""Share of new observations that calls for another fit of the sum over columns."""
-
-PATIENCE = 2
-"""Columns in a row that are not worth it before a selection by gain stops looking."""
+"""A new fit of the sum over columns is due when observations have grown by this share."""
 
 
 class VSBO:
@@ -108,17 +85,14 @@ class VSBO:
         check_integer("n_init", n_init, 0)
         self.n_vs = n_vs
         self.criterion = criterion
-        self.gain = gain
-        self.n_is = n_is
         self.unimportant = unimportant
         self.n_draws = n_draws
         self.whole_every = whole_every
-        self.n_cyc = n_cyc
         self.priors = bool(priors)
-        self.additive = bool(additive)
-        self.kernel = kernel
         self.n_init = n_init
-        self._caches = {WHOLE: FactorCache(), IMPORTANT: FactorCache()}
+        self._models = SelectedModel(
+            kernel, criterion, gain, n_is, n_cyc, bool(priors), bool(additive)
+        )
         self._by_column = Ensemble(kernel, True, (NONE_INTERACT,), name=WHOLE)
         self._conditionals = cma.ConditionalCache()
         self._constraints = ConstraintModels(kernel)
@@ -128,29 +102,25 @@ class VSBO:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point (Algorithm 1)."""
-        rng = streams.generator(self.name, seen.step)
-        record: dict[str, Any] = {}
-        selection = latest_selection(seen, domain)
+        rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
+        selection = recall_selection(memory, domain, len(seen.y))
         if self._is_selection_due(selection, len(seen.y)):
-            selection = self._select(domain, seen, selection, record, streams)
-        everything = np.arange(len(domain))
+            choosing = streams.generator(f"{self.name}:select", seen.step)
+            selection = self._models.select(domain, seen, memory, selection, choosing)
         if selection is None or self._is_turn_of_all(seen.step):
-            columns = everything
-            source = self._source(WHOLE, domain, seen.X, seen, record, again=selection is None)
-            posterior = self._posterior(WHOLE, source, seen.X, seen, seen.pending)
+            columns = np.arange(len(domain))
+            posterior = self._models.whole(domain, seen, memory, renew=selection is None)
             if self.priors and selection is not None and len(domain) > 1:
-                posterior = self._or_by_column(domain, seen, posterior, record, rng)
-            known = np.concatenate([seen.X, seen.pending])
-            x = self._ask(domain, seen, posterior, known, record, rng)
+                posterior = self._or_by_column(domain, seen, posterior, memory, rng)
+            x = self._improve(domain, seen, posterior, seen.known, memory, rng)
         else:
-            columns = np.sort([domain.names.index(name) for name in selection.names])
-            x, posterior = self._ask_important(domain, seen, columns, record, rng)
-        known = np.concatenate([seen.X, seen.pending])
-        x = unknown_near(domain, x, known, rng, np.ones(len(domain), np.bool_))
+            columns = selection.columns(domain)
+            x, posterior = self._improve_selected(domain, seen, columns, memory, rng)
+        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
         report = prediction(seen, posterior, x[columns])
         if selection is not None:
             report["n_selected"] = len(selection.names)
-        return Suggestion(x, record or None, report)
+        return Suggestion(x, memory.kept or None, report)
 
     def _is_selection_due(self, selection: Selection | None, n: int) -> bool:
         if selection is None:
@@ -163,53 +133,12 @@ class VSBO:
     def _is_turn_of_all(self, step: int) -> bool:
         return self.whole_every > 0 and step % self.whole_every == self.whole_every - 1
 
-    # Gaussian processes --------------------------------------------------------------------------
-
-    def _source(
-        self,
-        key: str,
-        domain: Domain,
-        X: FloatArray,
-        seen: Observations,
-        record: dict[str, Any],
-        *,
-        again: bool,
-    ) -> Source:
-        """Return the fit under a key, made anew if there is none or it is due ``again``."""
-        fitted: Fitted | None = None
-        source: Mapping[str, Any] | None = record.get(key)
-        if source is not None:
-            fitted = Fitted.from_json(source, domain)
-        else:
-            fitted, source = latest(seen.records, key, domain, [np.arange(len(domain))])
-        if fitted is None or source is None or (again and is_due(fitted, len(seen.y), self.n_cyc)):
-            warm = fitted if self.priors else None
-            prior = self._prior(len(domain), WHOLE_PRIOR if key == WHOLE else "inverse-square")
-            fitted = fit_columns(domain, X, seen.y, self.kernel, prior, warm)
-            source = record[key] = fitted.to_json(domain.names)
-        return fitted, source
-
-    def _prior(self, n_columns: int, name: PriorName = "inverse-square") -> Prior:
-        if self.priors:
-            return Prior(name, n_columns)
-        return Prior("flat", scale=False, noise=False)
-
-    def _posterior(
-        self,
-        key: str,
-        source: Source,
-        X: FloatArray,
-        seen: Observations,
-        pending: FloatArray,
-    ) -> Posterior:
-        return self._caches[key].posterior(*source, X, seen.y, pending)
-
     def _or_by_column(
         self,
         domain: Domain,
         seen: Observations,
         joint: Posterior,
-        record: dict[str, Any],
+        memory: Memory,
         rng: np.random.Generator,
     ) -> Posterior:
         """Return the posterior of all columns or that of a sum over them, as they predict.
@@ -217,59 +146,60 @@ class VSBO:
         What the selection leaves out are weak effects, too weak for any of their interactions to
         be seen, and a sum finds those in the fewest observations.
         """
-        belief = NONE_INTERACT
-        by_column, _ = self._by_column.posterior(domain, seen, belief, record, SUM_GROWTH)
+        by_column = self._by_column.posterior(domain, seen, NONE_INTERACT, memory, SUM_GROWTH)
         both = joint, by_column
-        return both[drawn(both, (FEW_MATTER, belief), rng)]
+        return both[draw_model(both, (FEW_MATTER, NONE_INTERACT), rng)]
 
-    # queries -------------------------------------------------------------------------------------
-
-    def _ask(
+    def _improve(
         self,
         domain: Domain,
         seen: Observations,
         posterior: Posterior,
         known: FloatArray,
-        record: dict[str, Any],
+        memory: Memory,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the point of the largest expected improvement; ``seen`` is in its columns."""
-        feasibility, fits = self._constraints.fit(domain, seen)
-        record |= fits
+        """Return the point of the largest expected improvement that is not known (m, D).
+
+        Domain, observations and known points are in the columns of the posterior.
+        """
+        feasibility = self._constraints.fit(domain, seen, memory)
         if self.priors and feasibility.incumbent is not None:
             # What columns outside of the model did for the best value is not to be improved on.
-            mean = posterior.kernel.cross(posterior.X, seen.X) @ posterior.alpha
+            mean = posterior.mean(seen.X)
             feasible = feasibility.merit >= seen.y.min()
             feasibility = replace(feasibility, incumbent=float(mean[feasible].max()))
-        utility = feasibility.improvement(posterior)
-        return Maximiser(domain, good_points(seen.X, feasibility.merit))(utility, rng, known)[0]
+        improvement = feasibility.improvement(posterior)
+        best = good_points(seen.X, feasibility.merit)
+        return Maximiser(domain, best)(improvement, rng, known)[0]
 
-    def _ask_important(
+    def _improve_selected(
         self,
         domain: Domain,
         seen: Observations,
         columns: IntArray,
-        record: dict[str, Any],
+        memory: Memory,
         rng: np.random.Generator,
     ) -> tuple[FloatArray, Posterior]:
         """Return the next point and the posterior of its selected columns."""
         part = restricted(domain, columns)
-        X = np.ascontiguousarray(seen.X[:, columns])
-        pending = np.ascontiguousarray(seen.pending[:, columns])
-        source = self._source(IMPORTANT, part, X, seen, record, again=True)
-        posterior = self._posterior(IMPORTANT, source, X, seen, pending)
+        within = replace(
+            seen,
+            X=np.ascontiguousarray(seen.X[:, columns]),
+            pending=np.ascontiguousarray(seen.pending[:, columns]),
+        )
+        posterior = self._models.selected(part, within, memory)
         rest = np.setdiff1d(np.arange(len(domain)), columns)
         x = seen.X[int(np.argmax(merits(seen)))].copy()
-        drawn = self.unimportant == "cma" and len(rest) > 0
+        is_drawn = self.unimportant == "cma" and len(rest) > 0
         if self.unimportant == "mix" and rng.random() < 0.5:
             x[rest] = domain.sample(rng, 1)[0, rest]
-        known = np.concatenate([seen.X, seen.pending])
-        same = np.zeros(len(known), np.bool_) if drawn else (known == x)[:, rest].all(axis=1)
+        known = seen.known
+        same = np.zeros(len(known), np.bool_) if is_drawn else (known == x)[:, rest].all(axis=1)
         taken = np.ascontiguousarray(known[same][:, columns])
-        within = replace(seen, X=X, pending=pending)
-        x[columns] = self._ask(part, within, posterior, taken, record, rng)
-        if drawn:
-            x[rest] = self._draw(domain, seen, x, columns, rng)[rest]
+        x[columns] = self._improve(part, within, posterior, taken, memory, rng)
+        if is_drawn:
+            x[rest] = self._draw(domain, seen, x, columns, memory, rng)[rest]
         return x, posterior
 
     def _draw(
@@ -278,6 +208,7 @@ class VSBO:
         seen: Observations,
         x: FloatArray,
         columns: IntArray,
+        memory: Memory,
         rng: np.random.Generator,
     ) -> FloatArray:
         """Return x with its other columns drawn from p(x_nipt | x_ipt, D)."""
@@ -288,103 +219,8 @@ class VSBO:
         points[:, conditional.rest] = conditional.draw(points[0, columns], rng, self.n_draws)
         points = domain.from_unit(np.clip(points, 0.0, 1.0))
         points[:, columns] = x[columns]
-        best = 0
-        fitted, source = latest(seen.records, WHOLE, domain, [np.arange(len(domain))])
-        if self.n_draws > 1 and fitted is not None and source is not None:
-            posterior = self._posterior(WHOLE, (fitted, source), seen.X, seen, seen.pending)
-            mean = posterior.kernel.cross(posterior.X, points) @ posterior.alpha
-            best = int(np.argmax(mean))
-        drawn: FloatArray = points[best]
-        return drawn
-
-    # selection -----------------------------------------------------------------------------------
-
-    def _select(
-        self,
-        domain: Domain,
-        seen: Observations,
-        before: Selection | None,
-        record: dict[str, Any],
-        streams: Streams,
-    ) -> Selection:
-        """Choose the columns that matter and fit a process to them (Algorithms 2 to 5)."""
-        rng = streams.generator(f"{self.name}:select", seen.step)
-        source = self._source(WHOLE, domain, seen.X, seen, record, again=True)
-        posterior = self._posterior(WHOLE, source, seen.X, seen, seen.pending)
-        scores = grad_is(posterior, domain, self.n_is, rng)
-        ranking = np.argsort(-scores, kind="stable").tolist()
-        X, y = seen.X, seen.y
-        if len(y) > MAX_POINTS:
-            rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
-            X, y = np.ascontiguousarray(X[rows]), y[rows]
-        fits = SubsetFits(
-            source[0].kernel,
-            X,
-            y,
-            self._prior(len(domain)),
-            warm=self.priors,
-            additive=self.additive,
-            first=self._groups_before(domain, seen, before),
-            n_steps=7 if self.priors else 50,
-        )
-        old = [] if before is None else [domain.names.index(name) for name in before.names]
-        if self.criterion == "gain":
-            chosen = search.significant(
-                ranking,
-                old,
-                fits.loss,
-                gain=self.gain,
-                patience=PATIENCE,
-                rest=fits.rest if self.additive else None,
-            )
-        elif before is None or len(old) == len(domain):
-            chosen = search.forward(ranking, fits.loss)
-        elif seen.y[before.n :].max(initial=-np.inf) <= seen.y[: before.n].max():
-            chosen = search.after_failure(ranking, old, fits.loss)
-        else:
-            part = Posterior(Factor(fits.kernel(tuple(old)), X), y)
-            within = grad_is(part, domain, self.n_is, rng)
-            ordered = sorted(old, key=lambda c: -within[c])
-            chosen = search.after_success(ranking, ordered, fits.loss)
-        selection = Selection(
-            len(seen.y), tuple(domain.names[c] for c in sorted(chosen, key=ranking.index))
-        )
-        record[search.KEY] = selection.to_json()
-        fits.regroup(chosen)
-        columns = np.sort(np.array(chosen, np.int64))
-        if self.priors:
-            part_domain = restricted(domain, columns)
-            fitted = fit_columns(
-                part_domain,
-                np.ascontiguousarray(seen.X[:, columns]),
-                seen.y,
-                self.kernel,
-                self._prior(len(domain)),
-                fits.part(columns, part_domain),
-            )
-            record[IMPORTANT] = fitted.to_json(part_domain.names)
-        return selection
-
-    def _groups_before(
-        self, domain: Domain, seen: Observations, before: Selection | None
-    ) -> tuple[tuple[int, ...], ...]:
-        """Return the columns of the last selection in the groups of its last fit; () if none."""
-        if before is None or not self.additive:
-            return ()
-        columns = np.sort([domain.names.index(name) for name in before.names])
-        fitted, _ = latest(seen.records, IMPORTANT, restricted(domain, columns))
-        if fitted is None:
-            return ()
-        return tuple(tuple(columns[group].tolist()) for group in fitted.kernel.groups)
-
-
-def latest_selection(seen: Observations, domain: Domain) -> Selection | None:
-    """Return the newest selection among the records, less the columns that are not there now."""
-    for record in reversed(seen.records):
-        selection = Selection.from_json(record.data.get(search.KEY))
-        if selection is None or selection.n > len(seen.y):
-            continue
-        names = tuple(name for name in selection.names if name in domain.names)
-        if names:
-            return Selection(selection.n, names)
-    return None
+        mean = None
+        if self.n_draws > 1:
+            mean = self._models.mean_before(domain, seen, memory, points)
+        chosen: FloatArray = points[0 if mean is None else int(np.argmax(mean))]
+        return chosen

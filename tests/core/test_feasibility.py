@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import MOST_MODELLED
@@ -39,16 +42,23 @@ def halves(n: int = 14, scale: float = 1.0) -> Observations:
     return observed(scale * (X[:, :1] - 0.4), n)
 
 
-def objective(seen: Observations) -> Ensemble:
-    return Ensemble("matern52", True, (ALL_MATTER,))
+def objective(seen: Observations) -> Posterior:
+    ensemble = Ensemble("matern52", True, (ALL_MATTER,))
+    return ensemble.posterior(DOMAIN, seen, ALL_MATTER, Memory())
+
+
+def learn(seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
+    """Return what is known of the constraints, and what is to be recorded."""
+    memory = Memory(seen.records)
+    return ConstraintModels().fit(DOMAIN, seen, memory), memory.kept
 
 
 def test_without_constraints_nothing_changes() -> None:
     seen = observed(np.empty((14, 0)))
-    feasibility, record = ConstraintModels().fit(DOMAIN, seen)
+    feasibility, record = learn(seen)
     assert record == {}
     assert np.array_equal(feasibility.merit, seen.y)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
+    posterior = objective(seen)
     assert isinstance(feasibility.improvement(posterior), Analytic)
     assert isinstance(feasibility.optimistic(posterior, 1.0), Analytic)
 
@@ -56,7 +66,7 @@ def test_without_constraints_nothing_changes() -> None:
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e12])
 def test_feasible_points_come_first_and_small_violations_next(scale: float) -> None:
     seen = halves(scale=scale)
-    feasibility, record = ConstraintModels().fit(DOMAIN, seen)
+    feasibility, record = learn(seen)
     c = seen.constraints[:, 0]
     order = np.argsort(-feasibility.merit, kind="stable")
     n = int((c <= 0).sum())
@@ -70,17 +80,17 @@ def test_feasible_points_come_first_and_small_violations_next(scale: float) -> N
 
 def test_no_incumbent_while_nothing_is_feasible() -> None:
     seen = observed(1.0 + Ledger.started(DOMAIN, 14, lambda x: 0.0).seen().X)
-    feasibility, record = ConstraintModels().fit(DOMAIN, seen)
+    feasibility, record = learn(seen)
     assert feasibility.incumbent is None
     assert len(record) == 2
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
+    posterior = objective(seen)
     near, far = feasibility.improvement(posterior)(np.array([[0.0, 0.0], [1.0, 1.0]]))
     assert near > far
 
 
 def test_the_models_predict_what_holds_where() -> None:
     seen = halves(30)
-    feasibility, _ = ConstraintModels().fit(DOMAIN, seen)
+    feasibility, _ = learn(seen)
     ((posterior, largest),) = feasibility.constraints
     Z = np.array([[0.1, 0.5], [0.9, 0.5]])
     mean, variance = posterior.predict(Z)
@@ -95,7 +105,7 @@ def test_trials_that_tell_no_constraint_are_passed_over() -> None:
     seen = halves()
     constraints = seen.constraints.copy()
     constraints[[0, 3]] = np.nan
-    feasibility, _ = ConstraintModels().fit(DOMAIN, replace(seen, constraints=constraints))
+    feasibility, _ = learn(replace(seen, constraints=constraints))
     ((posterior, _),) = feasibility.constraints
     assert len(posterior.y) == len(seen.y) - 2
     assert feasibility.merit[0] == seen.y[0]
@@ -108,7 +118,7 @@ def test_long_studies_keep_what_is_near_the_border() -> None:
     X = DOMAIN.sample(np.random.default_rng(3), n)
     X[:, 0] = np.where(np.arange(n) % 10 == 0, 0.6 * X[:, 0], 0.9 + 0.1 * X[:, 0])
     seen = replace(Observations.from_arrays(X, X.sum(axis=1)), constraints=X[:, :1] ** 3 - 0.027)
-    feasibility, record = ConstraintModels().fit(DOMAIN, seen)
+    feasibility, record = learn(seen)
     ((posterior, largest),) = feasibility.constraints
     assert len(posterior.y) < MOST_MODELLED + RENEWAL
     Z = np.column_stack([np.linspace(0.125, 0.475, 8), np.full(8, 0.5)])
@@ -116,7 +126,7 @@ def test_long_studies_keep_what_is_near_the_border() -> None:
     assert np.array_equal(mean <= largest, Z[:, 0] <= 0.3)
     assert np.all(np.sqrt(variance) < 0.05)
     later = replace(seen, records=(Record(0, "complete", record),))
-    again, nothing = ConstraintModels().fit(DOMAIN, later)
+    again, nothing = learn(later)
     assert nothing == {}
     assert np.array_equal(again.constraints[0][0].predict(Z)[0], mean)
 
@@ -127,17 +137,17 @@ def test_any_constraint_values_are_survived(value: float) -> None:
     constraints = seen.constraints.copy()
     constraints[::2] = value
     for given in (constraints, np.full_like(constraints, value)):
-        feasibility, _ = ConstraintModels().fit(DOMAIN, replace(seen, constraints=given))
+        feasibility, _ = learn(replace(seen, constraints=given))
         assert np.isfinite(feasibility.merit).all()
-        posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
+        posterior = objective(seen)
         for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 1)):
             assert np.isfinite(utility(seen.X)).all()
 
 
 def test_a_sum_has_the_gradient_of_its_values_and_climbs() -> None:
     seen = halves()
-    feasibility, _ = ConstraintModels().fit(DOMAIN, seen)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
+    feasibility, _ = learn(seen)
+    posterior = objective(seen)
     for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 0.5)):
         assert isinstance(utility, Sum)
         x = np.array([0.62, 0.31])
@@ -156,9 +166,8 @@ def test_a_sum_has_the_gradient_of_its_values_and_climbs() -> None:
 def test_the_bound_is_optimistic_about_constraints() -> None:
     """Where a constraint is unknown its lower bound holds, and nothing is taken off."""
     seen = halves()
-    models = ConstraintModels()
-    feasibility, _ = models.fit(DOMAIN, seen)
-    posterior, _ = objective(seen).posterior(DOMAIN, seen, ALL_MATTER)
+    feasibility, _ = learn(seen)
+    posterior = objective(seen)
     wide, narrow = feasibility.optimistic(posterior, 1e7), feasibility.optimistic(posterior, 0.0)
     Z = np.random.default_rng(1).random((50, 2))
     np.testing.assert_allclose(wide(Z), Analytic.ucb(posterior, 1e7)(Z))
@@ -169,11 +178,11 @@ def test_the_bound_is_optimistic_about_constraints() -> None:
 
 def test_fits_are_read_back() -> None:
     seen = halves()
-    _, record = ConstraintModels().fit(DOMAIN, seen)
+    _, record = learn(seen)
     later = replace(seen, records=(Record(0, "complete", record),))
-    first, nothing = ConstraintModels().fit(DOMAIN, later)
+    first, nothing = learn(later)
     assert nothing == {}
-    again, _ = ConstraintModels().fit(DOMAIN, seen)
+    again, _ = learn(seen)
     Z = np.random.default_rng(0).random((affordable(20, 3), 2))
     for one, other in zip(first.constraints, again.constraints, strict=True):
         assert np.array_equal(one[0].predict(Z), other[0].predict(Z))

@@ -21,10 +21,12 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.fitted import latest
+from optuna_hdbo._core.gp.fitted import recall_fit
+from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Record
 
 
@@ -210,21 +212,20 @@ def test_the_latest_valid_record_counts() -> None:
         Record(3, "complete", {"k": {**first, "noise": -1}}),
         Record(4, "running", {"k": None}),
     ]
-    fitted, data = latest(records, "k", domain)
+    fitted = recall_fit(Memory(records), "k", domain)
     assert fitted is not None
     assert fitted.n == 9
-    assert data is second
-    assert latest(records[2:], "k", domain) == (None, None)
-    assert latest([], "k", domain) == (None, None)
+    assert recall_fit(Memory(records[2:]), "k", domain) is None
+    assert recall_fit(Memory(), "k", domain) is None
 
 
 def test_a_fit_of_other_columns_or_groups_does_not_count() -> None:
     """It was made while a parameter was fixed, or with another decomposition."""
-    records = [Record(0, "complete", {"k": good()})]
-    assert latest(records, "k", DOMAIN) == (None, None)
-    assert latest(records, "k", DOMAIN, join([[0, 2], [3]]))[0] is not None
-    assert latest(records, "k", DOMAIN, join([[0, 2, 3]])) == (None, None)
-    assert latest(records, "k", DOMAIN, join([[0, 1, 2], [3]])) == (None, None)
+    memory = Memory([Record(0, "complete", {"k": good()})])
+    assert recall_fit(memory, "k", DOMAIN) is None
+    assert recall_fit(memory, "k", DOMAIN, join([[0, 2], [3]])) is not None
+    assert recall_fit(memory, "k", DOMAIN, join([[0, 2, 3]])) is None
+    assert recall_fit(memory, "k", DOMAIN, join([[0, 1, 2], [3]])) is None
 
 
 # when to fit -------------------------------------------------------------------------------------
@@ -258,6 +259,37 @@ def test_a_history_that_shrank_calls_for_a_fit() -> None:
     fitted = Fitted(cold_start(DOMAIN, "se", [[0]], 1.0, 1e-3), 20, 0, 0.0)
     assert is_due(fitted, 19, 1000)
     assert not is_due(fitted, 20, 1000)
+
+
+def refit(n: int) -> Fitted:
+    return Fitted(make_kernel(DOMAIN), n, 0, 0.0).rounded(DOMAIN)
+
+
+def test_a_fit_is_recalled_until_another_is_due() -> None:
+    """Within one suggestion, and from the records of earlier ones."""
+    groups = make_kernel(DOMAIN).groups
+    calls: list[Fitted | None] = []
+
+    def ask(memory: Memory, n: int, **settings: Any) -> Fitted:
+        def new(last: Fitted | None) -> Fitted:
+            calls.append(last)
+            return refit(n)
+
+        return recall_or_refit(memory, "k", DOMAIN, n, new, groups=groups, n_cyc=5, **settings)
+
+    memory = Memory()
+    first = ask(memory, 10)
+    assert calls == [None]
+    assert ask(memory, 10).identity == first.identity
+    assert ask(Memory([Record(0, "failed", memory.kept)]), 14).identity == first.identity
+    assert calls == [None]
+    later = Memory([Record(0, "failed", memory.kept)])
+    assert ask(later, 15, renew=False).n == 10
+    assert later.kept == {}
+    assert ask(later, 15).n == 15
+    assert later.kept["k"]["n"] == 15
+    assert calls[1] is not None
+    assert calls[1].identity == first.identity
 
 
 # factors -----------------------------------------------------------------------------------------
@@ -311,9 +343,8 @@ def test_a_cached_factor_gives_what_a_new_one_gives(changes: list[Change], name:
             fitted = Fitted(make_kernel(domain, seed=number % 97), len(X), 0, 0.0)
         elif kind == "values":
             y = rng.standard_normal(len(y))
-        source = fitted.to_json(domain.names)
-        cached = cache.posterior(fitted, source, X, y, P)
-        fresh = FactorCache().posterior(fitted, source, X, y, P)
+        cached = cache.posterior(fitted, X, y, P)
+        fresh = FactorCache().posterior(fitted, X, y, P)
         assert_identical(cached, fresh, Z)
 
 
@@ -324,9 +355,8 @@ def test_pending_points_leave_the_mean_alone_and_shrink_the_variance() -> None:
     Z = np.concatenate([domain.sample(rng, 9), P])
     fitted = Fitted(make_kernel(domain), 12, 0, 0.0)
     cache = FactorCache()
-    source = fitted.to_json(domain.names)
-    mean, variance = cache.posterior(fitted, source, X, y, P[:0]).predict(Z)
-    with_pending = cache.posterior(fitted, source, X, y, P).predict(Z)
+    mean, variance = cache.posterior(fitted, X, y, P[:0]).predict(Z)
+    with_pending = cache.posterior(fitted, X, y, P).predict(Z)
     np.testing.assert_allclose(with_pending[0], mean, atol=1e-12)
     assert (with_pending[1] <= variance + 1e-12).all()
     assert (with_pending[1][-3:] < 0.1 * variance[-3:]).all()
@@ -339,7 +369,7 @@ def test_what_was_handed_out_stays_usable_until_the_next_question() -> None:
     X.flags.writeable = False
     fitted = Fitted(make_kernel(domain), 10, 0, 0.0)
     cache = FactorCache()
-    posterior = cache.posterior(fitted, fitted.to_json(domain.names), X, y, X[:0])
+    posterior = cache.posterior(fitted, X, y, X[:0])
     mean, variance = posterior.predict(X)
     np.testing.assert_allclose(mean, y, atol=0.1)
     assert (variance < 2e-3 * fitted.kernel.variance * 10).all()
@@ -349,13 +379,12 @@ def test_another_domain_of_the_same_size_starts_anew() -> None:
     """The rows tell, even where names and hyperparameters agree."""
     domain = DOMAINS["continuous"]
     fitted = Fitted(make_kernel(domain), 6, 0, 0.0)
-    source = fitted.to_json(domain.names)
     rng = np.random.default_rng(3)
     cache = FactorCache()
     for _ in range(3):
         X, y = domain.sample(rng, 8), rng.standard_normal(8)
-        cached = cache.posterior(fitted, source, X, y, X[:0])
-        fresh = FactorCache().posterior(fitted, source, X, y, X[:0])
+        cached = cache.posterior(fitted, X, y, X[:0])
+        fresh = FactorCache().posterior(fitted, X, y, X[:0])
         assert_identical(cached, fresh, domain.sample(rng, 4))
 
 

@@ -17,6 +17,7 @@ from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.likelihood import log_likelihood
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.isotropic import IsotropicModel
 from optuna_hdbo._core.models.isotropic import fit_isotropic
 from optuna_hdbo._core.models.isotropic import log_posterior
@@ -89,21 +90,23 @@ def test_the_fit_is_as_good_as_the_general_one() -> None:
 def test_records_are_small_and_read_back() -> None:
     domain = make_domain(*[None] * 300)
     ledger = Ledger.started(domain, 8)
-    posterior, record = IsotropicModel("matern52").posterior(domain, ledger.seen())
-    assert len(str(record)) < 300
-    ledger.records.append(Record(8, "complete", record))
-    again, nothing = IsotropicModel("matern52").posterior(domain, ledger.seen())
-    assert nothing == {}
+    memory = Memory()
+    posterior = IsotropicModel("matern52").posterior(domain, ledger.seen(), memory)
+    assert len(str(memory.kept)) < 300
+    later = Memory([Record(8, "complete", memory.kept)])
+    again = IsotropicModel("matern52").posterior(domain, ledger.seen(), later)
+    assert later.kept == {}
     assert np.array_equal(posterior.linv, again.linv)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"n_columns": 4},
+        {"groups": 4},
         {"kind": "rbf"},
-        {"lengthscale": -1.0},
-        {"scale": math.nan},
+        {"lengthscales": [-1.0]},
+        {"lengthscales": [0.5, 0.5]},
+        {"scales": [math.nan]},
         {"noise": "much"},
         {"log_likelihood": math.inf},
         {"n": None},
@@ -113,9 +116,10 @@ def test_records_are_small_and_read_back() -> None:
 def test_foreign_records_are_passed_over(change: dict[str, Any]) -> None:
     domain = make_domain(*[None] * 5)
     ledger = Ledger.started(domain, 8)
-    model = IsotropicModel("matern52")
-    _, record = model.posterior(domain, ledger.seen())
-    (key,) = record
-    for data in ({key: {**record[key], **change}}, {key: 5}, {key: None}, {key: []}):
-        ledger.records = [Record(8, "complete", data)]
-        assert key in IsotropicModel("matern52").posterior(domain, ledger.seen())[1]
+    memory = Memory()
+    IsotropicModel("matern52").posterior(domain, ledger.seen(), memory)
+    ((key, fit),) = memory.kept.items()
+    for data in ({key: {**fit, **change}}, {key: 5}, {key: None}, {key: []}):
+        later = Memory([Record(8, "complete", data)])
+        IsotropicModel("matern52").posterior(domain, ledger.seen(), later)
+        assert key in later.kept

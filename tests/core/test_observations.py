@@ -59,8 +59,8 @@ def test_a_long_lived_factor_and_a_fresh_one_agree() -> None:
     old, nothing = FactorCache(), np.empty((0, 5))
     Z = domain.sample(np.random.default_rng(2), 5)
     for m in (*range(448, 453), n - 1, n):
-        kept = old.posterior(fitted, {"fit": 1}, X[:m], Y[:m], nothing)
-        fresh = FactorCache().posterior(fitted, {"fit": 1}, X[:m], Y[:m], nothing)
+        kept = old.posterior(fitted, X[:m], Y[:m], nothing)
+        fresh = FactorCache().posterior(fitted, X[:m], Y[:m], nothing)
         assert len(kept.X) < MOST_MODELLED + RENEWAL
         for one, other in zip(kept.predict(Z), fresh.predict(Z), strict=True):
             assert np.array_equal(one, other)

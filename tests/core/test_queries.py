@@ -22,6 +22,7 @@ from optuna_hdbo._core.maximise.queries import PlainQueries
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import is_probe
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import COLD_EVERY
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
@@ -49,8 +50,10 @@ def queries(**settings: Any) -> PlainQueries:
 def ask(
     plain: PlainQueries, domain: Domain, seen: Observations, width: float = 0.5, seed: int = 0
 ) -> tuple[np.ndarray, dict[str, Any], Posterior]:
-    feasibility = Feasibility(seen.y, float(seen.y.max()))
-    return plain.query(domain, seen, width, np.random.default_rng(seed), feasibility)
+    feasibility, memory = Feasibility(seen.y, float(seen.y.max())), Memory(seen.records)
+    rng = np.random.default_rng(seed)
+    x, posterior = plain.query(domain, seen, memory, width, rng, feasibility)
+    return x, memory.kept, posterior
 
 
 def test_good_points_come_first_to_last() -> None:
@@ -107,10 +110,11 @@ def test_of_a_sum_and_of_a_product_the_right_one_is_asked(separable: bool) -> No
     seen = Observations.from_arrays(X, waves.sum(axis=1) if separable else waves.prod(axis=1))
     plain = queries(beliefs=(ALL_MATTER, NONE_INTERACT), kind="matern52")
     domain = make_domain(*[None] * 4)
-    asked = [
-        len(plain.models.believed(domain, seen, np.random.default_rng(seed))[0].kernel.groups) == 4
-        for seed in range(affordable(40, 12))
-    ]
+    memory = Memory()
+    asked = []
+    for seed in range(affordable(40, 12)):
+        posterior = plain.models.drawn(domain, seen, memory, np.random.default_rng(seed))
+        asked.append(len(posterior.kernel.groups) == 4)
     assert (np.mean(asked) > 0.5) == separable
 
 

@@ -20,6 +20,7 @@ from histories import make_posterior
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.information import gained
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo.methods.base import Streams
@@ -122,7 +123,7 @@ def test_exploration_shrinks_and_that_of_gp_ucb_grows() -> None:
             ledger = Ledger.started(make_domain(None, None), n, peak)
             method = GPMI(exploration=exploration, alternate=False)  # type: ignore[arg-type]
             seen = ledger.seen()
-            posterior, _ = method._models.posterior(ledger.domain, seen, ALL_MATTER)
+            posterior = method._models.posterior(ledger.domain, seen, ALL_MATTER, Memory())
             acquisition = method._instance(posterior, seen, ledger.domain)
             corner = np.array([[1.0, 0.0]])
             mean, variance = posterior.predict(corner)

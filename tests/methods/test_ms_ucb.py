@@ -19,6 +19,7 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
 from optuna_hdbo._core.maximise.in_subspaces import SubspaceMaximiser
 from optuna_hdbo._core.maximise.subspaces import with_climbs
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.ms_ucb import MSUCB
 
@@ -60,7 +61,8 @@ def test_incumbents_add_subspaces_through_where_climbs_from_them_lead() -> None:
     ledger = Ledger.started(make_domain(*[None] * 6), 8)
     seen = ledger.seen()
     method = MSUCB(d=2)
-    posterior, _ = method._models.believed(ledger.domain, seen, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    posterior = method._models.drawn(ledger.domain, seen, Memory(), rng)
     acquisition = Analytic.ucb(posterior, 0.5)
     spaces = method.subspaces(ledger.domain, seen, Streams(0))
     starts = seen.X[np.argsort(-seen.y)[:3]]

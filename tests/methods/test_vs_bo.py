@@ -14,7 +14,8 @@ from histories import make_domain
 from work import counted
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo.methods import vs_bo
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.variables import selection
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.vs_bo import VSBO
@@ -67,7 +68,7 @@ def test_selections_come_every_so_many_observations() -> None:
 
 def test_selections_by_gain_do_not_grow_frequent_in_long_studies() -> None:
     due = VSBO(n_vs=20)._is_selection_due
-    made = vs_bo.Selection(400, ("x0",))
+    made = selection.Selection(400, ("x0",))
     assert not due(made, 439)
     assert due(made, 440)
     published = VSBO(n_vs=20, criterion="momentum")._is_selection_due
@@ -124,9 +125,9 @@ def test_of_several_draws_the_promising_one_is_taken() -> None:
     far = []
     for n_draws in (1, 30):
         method = VSBO(n_init=10, n_draws=n_draws, whole_every=0)
-        whole: dict[str, Any] = {}
-        method._source("whole", ledger.domain, ledger.seen().X, ledger.seen(), whole, again=True)
-        ledger.records.append(Record(29, "complete", whole))
+        memory = Memory(ledger.records)
+        method._models.whole(ledger.domain, ledger.seen(), memory, renew=True)
+        ledger.records.append(Record(29, "complete", memory.kept))
         drawn = [ask(method, ledger, step)[1] for step in range(30, 30 + affordable(20, 6))]
         far.append(np.mean(np.abs(np.array(drawn) - 0.4)))
     assert far[1] < 0.5 * far[0]
@@ -182,15 +183,15 @@ def test_a_selection_of_others_is_read_back() -> None:
 
 
 def test_parameters_that_are_gone_are_left_out() -> None:
-    seen = with_selection(["gone", "x1"]).seen()
-    chosen = vs_bo.latest_selection(seen, Domain.continuous(4))
+    def recall(names: list[str], n: int) -> selection.Selection | None:
+        memory = Memory(with_selection(names, n=5).records)
+        return selection.recall_selection(memory, Domain.continuous(4), n)
+
+    chosen = recall(["gone", "x1"], 5)
     assert chosen is not None
     assert chosen.names == ("x1",)
-    assert vs_bo.latest_selection(with_selection(["gone"]).seen(), Domain.continuous(4)) is None
-    later = with_selection(["x1"], n=5).seen()
-    early = Ledger.started(Domain.continuous(4), 4)
-    early.records = list(later.records)
-    assert vs_bo.latest_selection(early.seen(), Domain.continuous(4)) is None
+    assert recall(["gone"], 5) is None
+    assert recall(["x1"], 4) is None
 
 
 @pytest.mark.parametrize("improved", [True, False])
@@ -201,7 +202,7 @@ def test_momentum_asks_whether_the_best_value_improved(
     called = []
     for name in ("forward", "after_failure", "after_success"):
         monkeypatch.setattr(
-            vs_bo.search, name, lambda ranking, *_, name=name: called.append(name) or ranking[:1]
+            selection, name, lambda ranking, *_, name=name: called.append(name) or ranking[:1]
         )
     ledger = Ledger.started(Domain.continuous(3), 6)
     ledger.values = [0.0] * 6

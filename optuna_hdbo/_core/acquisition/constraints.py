@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
@@ -39,11 +39,10 @@ class ConstraintModels:
     kind: str = "matern52"
     _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
 
-    def fit(self, domain: Domain, seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
-        """Return what is known of the constraints, and what to record."""
-        record: dict[str, Any] = {}
+    def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
+        """Return what is known of the constraints, with models fitted anew if that is due."""
         if not seen.constraints.shape[1]:
-            return Feasibility(seen.y, float(seen.y.max())), record
+            return Feasibility(seen.y, float(seen.y.max()))
         constraints = []
         merit = merits(seen)
         for j, column in enumerate(finite_constraints(seen).T):
@@ -63,10 +62,10 @@ class ConstraintModels:
                 constraints=np.empty((len(told), 0)),
             )
             model = self._models.setdefault(j, self._model(j))
-            posterior, _ = model.posterior(domain, part, BELIEF, record, GROWTH)
+            posterior = model.posterior(domain, part, BELIEF, memory, GROWTH)
             constraints.append((posterior, largest))
         best = float(merit.max())
-        return Feasibility(merit, best if best >= seen.y.min() else None, constraints), record
+        return Feasibility(merit, best if best >= seen.y.min() else None, constraints)
 
     def _model(self, j: int) -> Ensemble:
         return Ensemble(self.kind, True, (BELIEF,), name=f"constraint{j}")

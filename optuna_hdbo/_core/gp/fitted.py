@@ -7,8 +7,8 @@ any process can go on from there; factors are caches that are rebuilt from it.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from collections.abc import Hashable
-from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import modelled_rows
 
 
@@ -40,30 +40,38 @@ class Fitted:
         How many fits came before.
     log_likelihood : float
         Log marginal likelihood of those observations.
+    isotropic : bool
+        Whether the kernel has one group of all columns and one lengthscale for them. Then the JSON
+        object has the number of the columns instead of their names.
     """
 
     kernel: Kernel
     n: int
     cycle: int
     log_likelihood: float
+    isotropic: bool = False
 
     @cached_property
     def identity(self) -> Hashable:
         """What tells fits apart."""
-        kernel = self.kernel
-        lengthscales, scales = kernel.lengthscales.tobytes(), kernel.scales.tobytes()
-        return self.n, self.cycle, kernel.kind, lengthscales, scales, kernel.noise
+        k = self.kernel
+        arrays = (k.lengthscales, k.scales, k.categorical, *k.groups)
+        return self.n, self.cycle, k.kind, k.noise, *(array.tobytes() for array in arrays)
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
         kernel = self.kernel
+        groups: Any = [[names[i] for i in group] for group in kernel.groups]
+        columns = kernel.columns
+        if self.isotropic:
+            groups, columns = len(columns), columns[:1]
         return {
             "n": self.n,
             "cycle": self.cycle,
             "log_likelihood": round(self.log_likelihood, 4),
             "kind": kernel.kind,
-            "groups": [[names[i] for i in group] for group in kernel.groups],
-            "lengthscales": [_short(x) for x in kernel.lengthscales[kernel.columns]],
+            "groups": groups,
+            "lengthscales": [_short(x) for x in kernel.lengthscales[columns]],
             "scales": [_short(x) for x in kernel.scales],
             "noise": _short(kernel.noise),
         }
@@ -78,12 +86,17 @@ class Fitted:
     def from_json(cls, data: Any, domain: Domain) -> Fitted | None:
         """Return the fit that an object describes, or None if it is none of this domain."""
         try:
-            index = {name: i for i, name in enumerate(domain.names)}
-            groups = tuple(
-                np.array([index[name] for name in group], np.int64) for group in data["groups"]
-            )
-            columns = np.concatenate(groups)
             given = np.array(data["lengthscales"], dtype=np.float64)
+            groups: tuple[IntArray, ...] = (np.arange(len(domain)),)
+            isotropic = data["groups"] == len(domain) and given.shape == (1,)
+            if isotropic:
+                given = np.repeat(given, len(domain))
+            else:
+                index = {name: i for i, name in enumerate(domain.names)}
+                groups = tuple(
+                    np.array([index[name] for name in group], np.int64) for group in data["groups"]
+                )
+            columns = np.concatenate(groups)
             lengthscales = np.ones(len(domain))
             lengthscales[columns] = given
             scales = np.array(data["scales"], dtype=np.float64)
@@ -110,7 +123,7 @@ class Fitted:
                 domain.categorical,
             )
             likelihood = float(data["log_likelihood"])
-            return cls(kernel, int(data["n"]), int(data["cycle"]), likelihood)
+            return cls(kernel, int(data["n"]), int(data["cycle"]), likelihood, isotropic)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             return None
 
@@ -123,23 +136,18 @@ class FactorCache:
     """Keeps the factor of the last posterior, so that the next one appends only what is new."""
 
     def __init__(self) -> None:
-        self._source: Mapping[str, Any] | None = None
+        self._identity: Hashable = None
         self._factor: Factor | None = None
         self._at_once = 0
 
     def posterior(
-        self,
-        fitted: Fitted,
-        source: Mapping[str, Any],
-        X: FloatArray,
-        y: FloatArray,
-        P: FloatArray,
+        self, fitted: Fitted, X: FloatArray, y: FloatArray, pending: FloatArray
     ) -> Posterior:
-        """Return the posterior given observations X (n, D), y (n,) and pending points P (m, D).
+        """Return the posterior given observations X (n, D), y (n,) and pending points (m, D).
 
-        ``source`` is the JSON object of ``fitted``. The first ``fitted.n`` points are factorised
-        at once and the others appended, in a cached factor and in a new one alike: both give the
-        same numbers to the last bit. Of very many, only some are used: :func:`modelled_rows`.
+        The first ``fitted.n`` points are factorised at once and the others appended, in a cached
+        factor and in a new one alike: both give the same numbers to the last bit. Of very many,
+        only some are used: :func:`modelled_rows`.
         """
         at_once = min(fitted.n, len(X))
         rows = modelled_rows(y)
@@ -148,7 +156,7 @@ class FactorCache:
             X, y = X[rows], y[rows]
         factor = self._factor
         kept = 0
-        if factor is not None and self._source == source and factor.X.shape[1] == X.shape[1]:
+        if factor is not None and self._identity == fitted.identity:
             kept = min(len(factor), len(X))
             differs = factor.X[:kept] != X[:kept]
             if differs.any():
@@ -158,33 +166,67 @@ class FactorCache:
             kept = at_once
         factor.truncate(kept)
         factor.append(X[kept:])
-        factor.append(P)
-        self._source, self._factor, self._at_once = source, factor, at_once
+        factor.append(pending)
+        self._identity, self._factor, self._at_once = fitted.identity, factor, at_once
         return Posterior(factor, y)
 
 
-def latest(
-    records: Sequence[Record],
-    key: str,
-    domain: Domain,
-    groups: Sequence[IntArray] | None = None,
-) -> tuple[Fitted, Mapping[str, Any]] | tuple[None, None]:
-    """Return the newest valid fit under ``key`` among records, and its JSON object.
+def recall_fit(
+    memory: Memory, key: str, domain: Domain, groups: Sequence[IntArray] | None = None
+) -> Fitted | None:
+    """Return the newest valid fit under a key.
 
     A fit counts if it has exactly these ``groups`` or, where they are ``None``, all columns of the
-    domain: one that was made while a parameter was fixed is none for all of them.
+    domain: one that was made while a parameter was fixed does not count for all of them.
     """
-    for record in reversed(records):
-        data = record.data.get(key)
-        if data is None or (fitted := Fitted.from_json(data, domain)) is None:
-            continue
+
+    def parse(data: Any) -> Fitted | None:
+        fitted = Fitted.from_json(data, domain)
+        if fitted is None:
+            return None
         if groups is None:
-            fits = len(fitted.kernel.columns) == len(domain)
-        else:
-            fits = [g.tolist() for g in fitted.kernel.groups] == [g.tolist() for g in groups]
-        if fits:
-            return fitted, data
-    return None, None
+            return fitted if len(fitted.kernel.columns) == len(domain) else None
+        same = [g.tolist() for g in fitted.kernel.groups] == [g.tolist() for g in groups]
+        return fitted if same else None
+
+    return memory.recall(key, parse)
+
+
+def recall_or_refit(
+    memory: Memory,
+    key: str,
+    domain: Domain,
+    n: int,
+    refit: Callable[[Fitted | None], Fitted],
+    *,
+    groups: Sequence[IntArray] | None = None,
+    n_cyc: int | None = None,
+    growth: float = 0.05,
+    renew: bool = True,
+) -> Fitted:
+    """Return the newest valid fit under a key or, where it is due, a new one, which is kept.
+
+    Parameters
+    ----------
+    memory : Memory
+    key : str
+    domain : Domain
+    n : int
+        Observations now.
+    refit : callable
+        Called with the last fit, or None, for a new one.
+    groups : sequence of IntArray, or None
+        As for :func:`recall_fit`.
+    n_cyc, growth
+        As for :func:`is_due`.
+    renew : bool
+        False for a new fit only where there is none.
+    """
+    fitted = recall_fit(memory, key, domain, groups)
+    if fitted is None or (renew and is_due(fitted, n, n_cyc, growth)):
+        fitted = refit(fitted)
+        memory.keep(key, fitted.to_json(domain.names))
+    return fitted
 
 
 def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.05) -> bool:
@@ -198,7 +240,18 @@ def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.0
     return n - fitted.n >= (max(2, int(growth * fitted.n)) if n_cyc is None else n_cyc)
 
 
-def cold_start(domain: Domain, kind: str, groups: Any, lengthscale: float, noise: float) -> Kernel:
+def cold_lengthscale(n_columns: int) -> float:
+    """Return a lengthscale to start a fit from, for columns that interact.
+
+    sqrt(d) / 7 keeps the correlation of two random points away from 0 in any dimension d.
+    """
+    lengthscale: float = max(0.5, n_columns**0.5 / 7.0)
+    return lengthscale
+
+
+def cold_start(
+    domain: Domain, kind: str, groups: Sequence[IntArray], lengthscale: float, noise: float
+) -> Kernel:
     """Return a kernel to start a fit from: unit signal variance, shared by the groups equally."""
     return Kernel(
         kind,

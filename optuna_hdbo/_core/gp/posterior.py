@@ -80,10 +80,6 @@ class Factor:
             self.X = self.X[:n]
             self.features = np.ascontiguousarray(self.features[:, :n])
 
-    def pivots(self) -> FloatArray:
-        """Return L_tt^2, the variance of y_t given its predecessors, shape (n,)."""
-        return 1.0 / np.diag(self.linv)[: len(self)] ** 2
-
 
 class Posterior:
     """A Gaussian process given observations, with pending points in its variance.
@@ -119,6 +115,10 @@ class Posterior:
     def pivots(self) -> FloatArray:
         """Return the variance of each point's value given its predecessors, noise included."""
         return 1.0 / np.diag(self.linv)[: len(self.X)] ** 2
+
+    def mean(self, Z: FloatArray) -> FloatArray:
+        """Return the mean at points (m, D), shape (m,)."""
+        return np.asarray(self.kernel.cross(self.X, Z) @ self.alpha, np.float64)
 
     def predict(
         self, Z: FloatArray, kernel: Kernel | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from dataclasses import field
-from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import Maximiser
 from optuna_hdbo._core.maximise.multistart import along_axes
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 
@@ -75,20 +75,20 @@ class PlainQueries:
         self,
         domain: Domain,
         seen: Observations,
+        memory: Memory,
         root_beta: float,
         rng: np.random.Generator,
         feasibility: Feasibility,
-    ) -> tuple[FloatArray, dict[str, Any], Posterior]:
-        """Return the next point, what to record with it, and the posterior that it is from."""
-        posterior, record = self.models.believed(domain, seen, rng)
+    ) -> tuple[FloatArray, Posterior]:
+        """Return the next point, and the posterior that it is from."""
+        posterior = self.models.drawn(domain, seen, memory, rng)
         best = good_points(seen.X, feasibility.merit)
-        known = np.concatenate([seen.X, seen.pending])
         if self.probes and is_probe(rng, len(domain)):
             acquisition = feasibility.optimistic(posterior, root_beta)
-            return along_axes(domain, best[0], acquisition, rng, known), record, posterior
+            return along_axes(domain, best[0], acquisition, rng, seen.known), posterior
         if self.questions[seen.step % len(self.questions)] == "ucb":
             acquisition = feasibility.optimistic(posterior, root_beta)
         else:
             acquisition = feasibility.improvement(posterior)
         maximiser = Maximiser(domain, best, effort=self.effort.at(len(seen.y)))
-        return maximiser(acquisition, rng, known)[0], record, posterior
+        return maximiser(acquisition, rng, seen.known)[0], posterior

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
 from typing import Literal
 
@@ -15,12 +16,17 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import recall_fit
+from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models import decomposition as groupings
 from optuna_hdbo._core.models.ensemble import n_fit_steps
 from optuna_hdbo._core.models.ensemble import starts_of_fit
@@ -29,14 +35,14 @@ from optuna_hdbo._core.observations import Observations
 
 Search = Literal["random", "swap", "gibbs"]
 
-KEY = "additive"
-"""Where the record of a suggestion keeps the additive fit."""
+FITS = "additive"
+"""Key of the fits in records."""
 
 PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
 """Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
-GROWTH = 0.08
-"""Share of new observations that calls for another fit and search."""
+REFIT_GROWTH = 0.08
+"""A new fit and search is due when observations have grown by this share."""
 
 MOST_SCORED = 640
 """Groupings that a first search may score unless the user says otherwise."""
@@ -61,6 +67,8 @@ class AdditiveModel:
     shared : bool
         One lengthscale and one scale for all groups, no priors and noise fixed at 1 %, as
         Kandasamy et al. (2015) and their code have it.
+    n_cyc : int or None
+        See :func:`is_due`.
     """
 
     kind: str
@@ -70,6 +78,8 @@ class AdditiveModel:
     search: Search = "swap"
     n_decompositions: int | None = None
     shared: bool = False
+    n_cyc: int | None = None
+    _cache: FactorCache = field(default_factory=FactorCache, init=False)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
@@ -99,6 +109,34 @@ class AdditiveModel:
             used = {i for group in groups for i in group}
             groups += [[i] for i in range(len(domain)) if i not in used]
         return join([group for group in groups if group] or [[i] for i in range(len(domain))])
+
+    def recall(self, domain: Domain, memory: Memory) -> Fitted | None:
+        """Return the last fit, with the user's groups if there are any; ``None`` without one."""
+        return recall_fit(memory, FITS, domain, self.known_groups(domain))
+
+    def fitted(
+        self,
+        domain: Domain,
+        seen: Observations,
+        memory: Memory,
+        rng: np.random.Generator,
+        cap: float = PUBLISHED_BOUNDS.lengthscale[1],
+    ) -> Fitted:
+        """Return the last fit, or a new one if that is due; see :meth:`learn`."""
+        return recall_or_refit(
+            memory,
+            FITS,
+            domain,
+            len(seen.y),
+            lambda last: self.learn(domain, seen, last, rng, cap),
+            groups=self.known_groups(domain),
+            n_cyc=self.n_cyc,
+            growth=REFIT_GROWTH,
+        )
+
+    def posterior(self, fitted: Fitted, seen: Observations) -> Posterior:
+        """Return the posterior of the sum under a fit."""
+        return self._cache.posterior(fitted, seen.X, seen.y, seen.pending)
 
     def learn(
         self,

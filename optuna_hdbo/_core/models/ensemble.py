@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +14,15 @@ from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
-from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.fitted import latest
+from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 
 
@@ -92,7 +92,7 @@ def shares(scores: FloatArray) -> FloatArray:
     return np.asarray(share, np.float64)
 
 
-def drawn(
+def draw_model(
     posteriors: Sequence[Posterior], beliefs: Sequence[Belief], rng: np.random.Generator
 ) -> int:
     """Return which of the posteriors under these beliefs is asked this time."""
@@ -148,46 +148,46 @@ class Ensemble:
     name: str = "plain"
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
-    def believed(
-        self, domain: Domain, seen: Observations, rng: np.random.Generator
-    ) -> tuple[Posterior, dict[str, Any]]:
-        """Return the posterior under the belief whose turn it is, and what to record."""
-        record: dict[str, Any] = {}
-        asked = 0
+    def drawn(
+        self, domain: Domain, seen: Observations, memory: Memory, rng: np.random.Generator
+    ) -> Posterior:
+        """Return the posterior under one of the beliefs, drawn by how well they predict."""
         # A single column has nothing to interact with.
         beliefs = [b for b in self.beliefs if len(domain) > 1 or not b.separable]
+        i = 0
         if len(beliefs) > 1:
-            spare = [self.posterior(domain, seen, b, record, SPARE_GROWTH)[0] for b in beliefs]
-            asked = drawn(spare, beliefs, rng)
-        return self.posterior(domain, seen, beliefs[asked], record)
+            spare = [self.posterior(domain, seen, b, memory, SPARE_GROWTH) for b in beliefs]
+            i = draw_model(spare, beliefs, rng)
+        return self.posterior(domain, seen, beliefs[i], memory)
 
     def posterior(
         self,
         domain: Domain,
         seen: Observations,
         belief: Belief,
-        record: dict[str, Any] | None = None,
+        memory: Memory,
         growth: float = GROWTH,
-    ) -> tuple[Posterior, dict[str, Any]]:
-        """Return the posterior under a belief, fitted anew if that is due, and what to record."""
+    ) -> Posterior:
+        """Return the posterior under a belief, fitted anew if that is due."""
         key = f"{self.name}:{belief.key}"
-        record = {} if record is None else record
-        fitted, source = latest(seen.records, key, domain, belief.groups(domain))
-        if key in record:
-            fitted, source = Fitted.from_json(record[key], domain), record[key]
-        if fitted is None or source is None or is_due(fitted, len(seen.y), self.n_cyc, growth):
-            fitted = self._fit(domain, seen, belief, fitted)
-            source = record[key] = fitted.to_json(domain.names)
+        fitted = recall_or_refit(
+            memory,
+            key,
+            domain,
+            len(seen.y),
+            lambda last: self._fit(domain, seen, belief, last),
+            groups=belief.groups(domain),
+            n_cyc=self.n_cyc,
+            growth=growth,
+        )
         cache = self._caches.setdefault(key, FactorCache())
-        return cache.posterior(fitted, source, seen.X, seen.y, seen.pending), record
+        return cache.posterior(fitted, seen.X, seen.y, seen.pending)
 
     def _fit(
         self, domain: Domain, seen: Observations, belief: Belief, warm: Fitted | None
     ) -> Fitted:
         groups, prior = belief.groups(domain), belief.prior
-        # sqrt(d) / 7 keeps the correlation of two random points away from 0 in any dimension.
-        lengthscale = max(0.5, len(groups[0]) ** 0.5 / 7.0)
-        cold = cold_start(domain, self.kind, groups, lengthscale, 1e-3)
+        cold = cold_start(domain, self.kind, groups, cold_lengthscale(len(groups[0])), 1e-3)
         starts = starts_of_fit(warm, cold)
         kernel, likelihood = fit(
             cold,

@@ -7,11 +7,10 @@ step of the fit then costs the same in any dimension, and so does the record of 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import lapack
@@ -21,15 +20,15 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
-from optuna_hdbo._core.gp.fitted import is_due
-from optuna_hdbo._core.gp.kernel import KINDS
-from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.fitted import cold_lengthscale
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._jit import subspace as jit
 
@@ -122,7 +121,7 @@ def fit_isotropic(
 
 @dataclass(frozen=True, eq=False)
 class IsotropicModel:
-    """How the process is fitted: the counterpart of ``PlainQueries`` with one lengthscale.
+    """How the process is fitted: the counterpart of ``Ensemble`` with one lengthscale.
 
     Parameters
     ----------
@@ -141,81 +140,43 @@ class IsotropicModel:
     bounds: Bounds = field(default_factory=Bounds)
     _cache: FactorCache = field(default_factory=FactorCache, init=False)
 
-    def posterior(self, domain: Domain, seen: Observations) -> tuple[Posterior, dict[str, Any]]:
-        """Return the posterior, fitted anew if that is due, and what to record."""
-        key = f"isotropic:{self.prior}"
-        source = _latest(seen.records, key, domain)
-        record: dict[str, Any] = {}
-        n = len(seen.y)
-        warm = None if source is None else _fitted(source, domain)
-        if warm is None or source is None or is_due(warm, n, self.n_cyc):
-            source = record[key] = self._fit(domain, seen, warm)
-        fitted = _fitted(source, domain)
-        assert fitted is not None
-        posterior = self._cache.posterior(fitted, source, seen.X, seen.y, seen.pending)
-        return posterior, record
+    def posterior(self, domain: Domain, seen: Observations, memory: Memory) -> Posterior:
+        """Return the posterior, fitted anew if that is due."""
+        fitted = recall_or_refit(
+            memory,
+            f"isotropic:{self.prior}",
+            domain,
+            len(seen.y),
+            lambda last: self._fit(domain, seen, last),
+            n_cyc=self.n_cyc,
+        )
+        return self._cache.posterior(fitted, seen.X, seen.y, seen.pending)
 
-    def _fit(self, domain: Domain, seen: Observations, warm: Fitted | None) -> dict[str, Any]:
-        n_columns, informed = len(domain), self.prior != "flat"
-        cold = np.log([max(0.5, n_columns**0.5 / 7.0), 1.0, 1e-3])
-        starts = [cold]
-        if warm is not None:
-            kernel = warm.kernel
-            starts.append(np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise]))
+    def _fit(self, domain: Domain, seen: Observations, warm: Fitted | None) -> Fitted:
+        informed = self.prior != "flat"
+        cold = cold_start(
+            domain, self.kind, [np.arange(len(domain))], cold_lengthscale(len(domain)), 1e-3
+        )
+        starts = [
+            np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise])
+            for kernel in (cold, *(() if warm is None else (warm.kernel,)))
+        ]
         rows = modelled_rows(seen.y)
         X, y = (seen.X, seen.y) if rows is None else (seen.X[rows], seen.y[rows])
         theta, value = fit_isotropic(
             self.kind,
             squared_distances(domain, X),
             y,
-            Prior(self.prior, n_columns, scale=informed, noise=informed),
+            Prior(self.prior, len(domain), scale=informed, noise=informed),
             self.bounds,
             starts,
         )
-        lengthscale, scale, noise = (float(f"{x:.6g}") for x in np.exp(theta))
-        return {
-            "n": len(seen.y),
-            "cycle": 0 if warm is None else warm.cycle + 1,
-            "log_likelihood": round(value, 4),
-            "kind": self.kind,
-            "n_columns": n_columns,
-            "lengthscale": lengthscale,
-            "scale": scale,
-            "noise": noise,
-        }
-
-
-def _latest(records: Sequence[Record], key: str, domain: Domain) -> Mapping[str, Any] | None:
-    for record in reversed(records):
-        data = record.data.get(key)
-        if _fitted(data, domain) is not None:
-            return data
-    return None
-
-
-def _fitted(data: Any, domain: Domain) -> Fitted | None:
-    """Return the fit that a JSON object describes, or None if it is none of this domain."""
-    try:
-        numbers = [float(data[name]) for name in ("lengthscale", "scale", "noise")]
-        n, cycle, value = int(data["n"]), int(data["cycle"]), float(data["log_likelihood"])
-        valid = (
-            data["kind"] in KINDS
-            and data["n_columns"] == len(domain)
-            and all(1e-12 < number < 1e12 for number in numbers)
-            and n >= 0
-            and cycle >= 0
-            and math.isfinite(value)
+        lengthscale, scale, noise = np.exp(theta).tolist()
+        kernel = replace(
+            cold,
+            lengthscales=np.full(len(domain), lengthscale),
+            scales=np.array([scale]),
+            noise=noise,
         )
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
-        return None
-    if not valid:
-        return None
-    kernel = Kernel(
-        data["kind"],
-        (np.arange(len(domain)),),
-        np.full(len(domain), numbers[0]),
-        np.array(numbers[1:2]),
-        numbers[2],
-        domain.categorical,
-    )
-    return Fitted(kernel, n, cycle, value)
+        cycle = 0 if warm is None else warm.cycle + 1
+        return Fitted(kernel, len(seen.y), cycle, value, isotropic=True).rounded(domain)

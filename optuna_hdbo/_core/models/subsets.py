@@ -14,6 +14,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import likelihood
@@ -51,10 +52,8 @@ def fit_columns(
 ) -> Fitted:
     """Return a fit of all columns of a domain, in the groups of ``warm`` or, without, in one."""
     n_columns = len(domain)
-    # sqrt(D) / 7 keeps the correlation of two random points away from 0 in any dimension.
-    lengthscale = max(0.5, n_columns**0.5 / 7.0)
     groups = (np.arange(n_columns),) if warm is None else warm.kernel.groups
-    cold = cold_start(domain, kind, groups, lengthscale, 1e-2)
+    cold = cold_start(domain, kind, groups, cold_lengthscale(n_columns), 1e-2)
     starts = starts_of_fit(warm, cold)
     kernel, likelihood = fit(
         cold,

@@ -188,9 +188,9 @@ class Surrogate:
         y, shift, scale = standardise(values)
         try:
             used = self.unfitted(domain) if fitted is None else fitted
-            posterior = self._cache.posterior(used, {"": used.identity}, X, y, pending)
+            posterior = self._cache.posterior(used, X, y, pending)
         except IllConditionedError:
-            posterior = self._cache.posterior(self.unfitted(domain), {}, X, y, pending)
+            posterior = self._cache.posterior(self.unfitted(domain), X, y, pending)
         best = shift + scale * float(y.max()) if len(y) else -np.inf
         return make_model(posterior, shift, scale, best)
 

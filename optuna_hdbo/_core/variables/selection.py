@@ -12,13 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.memory import Memory
+
 
 Columns = tuple[int, ...]
 
 Loss = Callable[[Columns], float]
 
-KEY = "selection"
-"""Where the record of a suggestion keeps a selection."""
+SELECTIONS = "selection"
+"""Key of the selections in records."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,10 @@ class Selection:
     n: int
     names: tuple[str, ...]
 
+    def columns(self, domain: Domain) -> IntArray:
+        """Return the selected columns of a domain, ascending."""
+        return np.sort([domain.names.index(name) for name in self.names])
+
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object."""
         return {"n": self.n, "names": list(self.names)}
@@ -51,6 +61,19 @@ class Selection:
         if not names or not all(isinstance(name, str) for name in names):
             return None
         return cls(n, tuple(names)) if len(set(names)) == len(names) else None
+
+
+def recall_selection(memory: Memory, domain: Domain, n: int) -> Selection | None:
+    """Return the newest selection from at most n observations, of the columns that are left."""
+
+    def parse(data: Any) -> Selection | None:
+        selection = Selection.from_json(data)
+        if selection is None or selection.n > n:
+            return None
+        names = tuple(name for name in selection.names if name in domain.names)
+        return Selection(selection.n, names) if names else None
+
+    return memory.recall(SELECTIONS, parse)
 
 
 def forward(ranking: Sequence[int], loss: Loss, first: int = 1) -> Columns:
