@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-import optuna_hdbo
 from optuna_hdbo import methods
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -33,16 +32,6 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 THOROUGH = os.environ.get("HDBO_THOROUGH", "0") not in ("", "0")
 """Whether tests of processes and storages run with every sampler, which takes half an hour."""
-
-
-def samplers_across_processes() -> list[str]:
-    """Return the samplers that such tests use: one with a model and records, and one with a tree.
-
-    What happens between processes is the business of the base that all samplers share.
-    """
-    if not THOROUGH:
-        return ["AddGPUCBSampler", "BaMSOOSampler"]
-    return [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
 
 
 def method_classes() -> dict[str, Callable[..., Method]]:

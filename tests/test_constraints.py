@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
 
@@ -15,12 +16,9 @@ import optuna_hdbo
 from optuna_hdbo._sampler import MethodSampler
 
 
-SAMPLERS = {
-    name: getattr(optuna_hdbo, name)
-    for name in optuna_hdbo.__all__
-    if name.endswith("Sampler") and getattr(optuna_hdbo, name)(seed=0).supports_constraints
-}
-every_sampler = pytest.mark.parametrize("name", list(SAMPLERS))
+every_sampler = pytest.mark.parametrize(
+    "name", [name for name, create in SAMPLERS.items() if create(seed=0).supports_constraints]
+)
 
 
 def islands(trial: optuna.Trial) -> float:

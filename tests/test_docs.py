@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import optuna_hdbo
+from exported import PUBLISHED
+from exported import SAMPLERS
 
 
 ROOT = Path(__file__).parent.parent
@@ -37,7 +37,7 @@ def table(sampler: str) -> dict[str, list[str]]:
 
 
 def defaults(sampler: str) -> dict[str, Any]:
-    parameters = inspect.signature(getattr(optuna_hdbo, sampler)).parameters
+    parameters = inspect.signature(SAMPLERS[sampler]).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 
 
@@ -56,44 +56,28 @@ def test_continuous_integration_runs_the_readme_command() -> None:
     assert 'bash -euo pipefail -c "$command"' in script
 
 
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        "AddGPUCBSampler",
-        "BaMSOOSampler",
-        "GPMISampler",
-        "GPUCBSampler",
-        "MSUCBSampler",
-        "SOOSampler",
-        "VSBOSampler",
-    ],
-)
+every_sampler = pytest.mark.parametrize("sampler", list(SAMPLERS))
+
+
+@every_sampler
 def test_every_parameter_is_described_with_its_default(sampler: str) -> None:
     documented = {name: cells[0] for name, cells in table(sampler).items()}
     assert documented == {name: repr(value) for name, value in defaults(sampler).items()}
-    docstring = inspect.getdoc(getattr(optuna_hdbo, sampler))
+    docstring = inspect.getdoc(SAMPLERS[sampler])
     assert docstring is not None
     assert all(name in docstring for name in documented)
 
 
-@pytest.mark.parametrize(
-    "sampler",
-    [
-        "AddGPUCBSampler",
-        "BaMSOOSampler",
-        "GPMISampler",
-        "MSUCBSampler",
-        "SOOSampler",
-        "VSBOSampler",
-    ],
-)
+@every_sampler
 def test_the_published_settings_are_as_the_page_has_them(
     sampler: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {}
-    cls = getattr(optuna_hdbo, sampler)
-    monkeypatch.setattr(cls, "__init__", lambda self, **settings: given.update(settings))
-    cls.as_published()
+    monkeypatch.setattr(
+        SAMPLERS[sampler], "__init__", lambda self, **settings: given.update(settings)
+    )
+    if type(PUBLISHED[f"{sampler}, published"]()) is not SAMPLERS[sampler]:
+        return  # the published algorithm is another sampler, which has its own page
     monkeypatch.undo()
     expected = {**defaults(sampler), **given}
     documented = {name: cells[1] for name, cells in table(sampler).items()}

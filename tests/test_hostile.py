@@ -12,30 +12,21 @@ from typing import Any
 
 import fuzz
 import pytest
+from exported import EVERY
 from histories import affordable
 from hypothesis import HealthCheck
 from hypothesis import Phase
 from hypothesis import given
 from hypothesis import settings
 
-import optuna_hdbo
 from optuna_hdbo._sampler import MethodSampler
 
 
 SHRINK = "HDBO_SHRINK" in os.environ
 N_STUDIES = int(os.environ.get("HDBO_FUZZ", "0"))
-SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
-    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
-}
-PUBLISHED: dict[str, Callable[..., MethodSampler]] = {
-    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
-    for name, sampler in SAMPLERS.items()
-}
 COUNT = {"studies": 0, "trials": 0}
 
-every_sampler = pytest.mark.parametrize(
-    "create", [*SAMPLERS.values(), *PUBLISHED.values()], ids=[*SAMPLERS, *PUBLISHED]
-)
+every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list(EVERY))
 
 
 @every_sampler

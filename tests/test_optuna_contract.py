@@ -9,6 +9,7 @@ from typing import Any
 
 import optuna
 import pytest
+from exported import SAMPLERS
 from fakes import FakeSampler
 from fakes import create_sqlite
 from fakes import mixed_objective
@@ -17,15 +18,9 @@ from optuna.testing.pytest_samplers import BasicSamplerTestCase
 from optuna.testing.pytest_samplers import RelativeSamplerTestCase
 from optuna.testing.pytest_samplers import SingleOnlySamplerTestCase
 
-import optuna_hdbo
-
 
 def factories() -> dict[str, Callable[..., BaseSampler]]:
-    samplers: dict[str, Callable[..., BaseSampler]] = {"FakeSampler": FakeSampler}
-    for name in optuna_hdbo.__all__:
-        if name.endswith("Sampler"):
-            samplers[name] = getattr(optuna_hdbo, name)
-    return samplers
+    return {"FakeSampler": FakeSampler, **SAMPLERS}
 
 
 def build(name: str, **settings: Any) -> BaseSampler:

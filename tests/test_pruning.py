@@ -11,17 +11,14 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
 from optuna.trial import TrialState
 
 import optuna_hdbo
-from optuna_hdbo._sampler import MethodSampler
 
 
-SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
-    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
-}
 PRUNERS: dict[str, Callable[[], optuna.pruners.BasePruner]] = {
     "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=3),
     "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(1, 3),

@@ -13,33 +13,23 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import EVERY
+from exported import SAMPLERS
 from fakes import create_sqlite
 from fakes import mixed_objective
 from histories import INTERPRETED
 from histories import affordable
 
-import optuna_hdbo
 from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._sampler import MethodSampler
 
 
-Create = Callable[..., MethodSampler]
-
-SAMPLERS: dict[str, Create] = {
-    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
-}
-PUBLISHED: dict[str, Create] = {
-    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
-    for name, sampler in SAMPLERS.items()
-}
-ALL = {**SAMPLERS, **PUBLISHED}
 SETTINGS: dict[str, Any] = {
     "seed": 1,
     "n_startup_trials": 4,
     "warn_independent_sampling": False,
 }
 
-every_sampler = pytest.mark.parametrize("name", list(ALL))
+every_sampler = pytest.mark.parametrize("name", list(EVERY))
 
 
 def eventful_objective(trial: optuna.Trial) -> float:
@@ -73,7 +63,7 @@ def whole() -> Callable[[str], optuna.Study]:
 
     def get(name: str) -> optuna.Study:
         if name not in known:
-            known[name] = optuna.create_study(sampler=ALL[name](**SETTINGS))
+            known[name] = optuna.create_study(sampler=EVERY[name](**SETTINGS))
             run(known[name], N)
         return known[name]
 
@@ -85,7 +75,7 @@ def test_a_study_may_stop_after_any_trial(name: str, whole: Callable[[str], optu
     """A sampler that knows nothing but the first trials makes the next one as it was made."""
     trials = whole(name).trials
     for stop in range(N):
-        study = optuna.create_study(sampler=ALL[name](**SETTINGS))
+        study = optuna.create_study(sampler=EVERY[name](**SETTINGS))
         study.add_trials(trials[:stop])
         run(study, 1)
         assert study.trials[stop].params == trials[stop].params
@@ -97,7 +87,7 @@ def test_a_study_may_stop_after_any_trial(name: str, whole: Callable[[str], optu
 def test_copies_of_a_used_sampler_go_on(
     name: str, duplicate: Callable[[Any], Any], whole: Callable[[str], optuna.Study]
 ) -> None:
-    study = optuna.create_study(sampler=ALL[name](**SETTINGS), storage=create_sqlite())
+    study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=create_sqlite())
     run(study, N - 4)
     study.sampler = duplicate(study.sampler)
     run(study, 4)
@@ -163,7 +153,7 @@ def test_samplers_take_turns(name: str) -> None:
     for other in OTHERS.values():
         study.sampler = other()
         study.optimize(bowl, n_trials=6)
-        study.sampler = ALL[name](**SETTINGS)
+        study.sampler = EVERY[name](**SETTINGS)
         ours += [len(study.trials), len(study.trials) + 1]
         study.optimize(bowl, n_trials=2)
     assert len(study.trials) == 8 * len(OTHERS)
@@ -183,7 +173,7 @@ def test_imported_trials_are_learned_from(name: str) -> None:
     for seed in range(3):
         random = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed))
         random.optimize(bowl, n_trials=40)
-        study = optuna.create_study(sampler=ALL[name](seed=seed))
+        study = optuna.create_study(sampler=EVERY[name](seed=seed))
         study.add_trials(random.trials)
         study.optimize(bowl, n_trials=20)
         assert asked_by(study, 40) is not None

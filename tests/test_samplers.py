@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import EVERY
+from exported import PUBLISHED
+from exported import SAMPLERS
 from fakes import mixed_objective
 from histories import INTERPRETED
 from histories import affordable
 
-import optuna_hdbo
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import GPUCBSampler
@@ -25,17 +27,7 @@ from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._sampler import MethodSampler
 
 
-SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
-    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
-}
-PUBLISHED: dict[str, Callable[..., MethodSampler]] = {
-    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
-    for name, sampler in SAMPLERS.items()
-}
-
-every_sampler = pytest.mark.parametrize(
-    "create", [*SAMPLERS.values(), *PUBLISHED.values()], ids=[*SAMPLERS, *PUBLISHED]
-)
+every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list(EVERY))
 
 
 @pytest.fixture

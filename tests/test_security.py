@@ -16,22 +16,16 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import EVERY
+from exported import SAMPLERS
 from fakes import create_sqlite
 from fakes import mixed_objective
 from histories import affordable
 
 import optuna_hdbo
 from optuna_hdbo import _attributes
-from optuna_hdbo._sampler import MethodSampler
 
 
-SAMPLERS: dict[str, Callable[..., MethodSampler]] = {
-    name: getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
-}
-SAMPLERS |= {
-    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
-    for name, sampler in SAMPLERS.items()
-}
 SETTINGS: dict[str, Any] = {
     "seed": 0,
     "n_startup_trials": 4,
@@ -39,7 +33,7 @@ SETTINGS: dict[str, Any] = {
 }
 N_TRIALS = affordable(12, 8)
 
-every_sampler = pytest.mark.parametrize("name", list(SAMPLERS))
+every_sampler = pytest.mark.parametrize("name", list(EVERY))
 
 PACKAGE = Path(optuna_hdbo.__file__).parent
 RUNS_DATA = {"pickle", "_pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "dbm"}
@@ -66,9 +60,9 @@ def test_nothing_in_the_package_can_run_what_it_reads(path: Path) -> None:
 def test_no_pickle_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def run() -> None:
         storage = create_sqlite()
-        study = optuna.create_study(sampler=SAMPLERS[name](**SETTINGS), storage=storage)
+        study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=storage)
         study.optimize(mixed_objective, n_trials=7)
-        study.sampler = SAMPLERS[name](**SETTINGS)
+        study.sampler = EVERY[name](**SETTINGS)
         study.optimize(mixed_objective, n_trials=1)
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -87,7 +81,7 @@ def genuine() -> Callable[[str], list[optuna.trial.FrozenTrial]]:
 
     def get(name: str) -> list[optuna.trial.FrozenTrial]:
         if name not in known:
-            study = optuna.create_study(sampler=SAMPLERS[name](**SETTINGS))
+            study = optuna.create_study(sampler=EVERY[name](**SETTINGS))
             study.optimize(mixed_objective, n_trials=N_TRIALS)
             known[name] = study.trials
         return known[name]
@@ -198,7 +192,7 @@ MALFORMED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLERS if "published" not in name])
+@pytest.mark.parametrize("name", list(SAMPLERS))
 @pytest.mark.parametrize("kind", list(MALFORMED))
 def test_malformed_attributes_are_ignored_with_one_warning(
     name: str,
@@ -221,7 +215,7 @@ def go_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Let a new sampler take over; some of the trials are still running elsewhere."""
-    study = optuna.create_study(sampler=SAMPLERS[name](**SETTINGS))
+    study = optuna.create_study(sampler=EVERY[name](**SETTINGS))
     for i, trial in enumerate(trials):
         if i % 6 == 5:
             running = study.ask()

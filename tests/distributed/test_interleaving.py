@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import SAMPLERS
 from fakes import FakeMethod
 from optuna.distributions import BaseDistribution
 from optuna.distributions import FloatDistribution
@@ -30,7 +31,6 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
 
 
-SAMPLERS = [name for name in optuna_hdbo.__all__ if name.endswith("Sampler")]
 SPACE: dict[str, BaseDistribution] = {f"x{i}": FloatDistribution(0, 1) for i in range(3)}
 
 
@@ -168,7 +168,7 @@ def test_without_the_second_look_they_would_collide(
     assert n_distinct(ask_in_step(url, [Corners() for _ in range(3)])) == 1
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+@pytest.mark.parametrize("name", list(SAMPLERS))
 def test_samplers_that_ask_at_once(url: str, name: str) -> None:
     create: Callable[..., MethodSampler] = getattr(optuna_hdbo, name)
     for _ in range(3):

@@ -12,8 +12,8 @@ from pathlib import Path
 import optuna
 import pytest
 import workers
+from exported import ACROSS_PROCESSES
 from histories import INTERPRETED
-from histories import samplers_across_processes
 from optuna.trial import TrialState
 
 import optuna_hdbo
@@ -21,7 +21,6 @@ from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Observations
 
 
-SAMPLERS = samplers_across_processes()
 pytestmark = [
     pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning"),
     pytest.mark.skipif(INTERPRETED, reason="is about processes, which compiled code shares"),
@@ -92,13 +91,15 @@ def test_killed_workers(database: str, create_name: Callable[[], str]) -> None:
     name = "RetryHeartbeatStaleTrialCallback" if renamed else "RetryFailedTrialCallback"
     retry = getattr(optuna.storages, name)()
     storage = workers.heartbeat_storage(database, retry)
-    studies = [optuna.create_study(study_name=create_name(), storage=storage) for _ in SAMPLERS]
+    studies = [
+        optuna.create_study(study_name=create_name(), storage=storage) for _ in ACROSS_PROCESSES
+    ]
     watched = []
-    for study, name in zip(studies, SAMPLERS, strict=True):
+    for study, name in zip(studies, ACROSS_PROCESSES, strict=True):
         study.sampler = getattr(optuna_hdbo, name)(seed=0, n_startup_trials=4)
         watched.append(Watched(study.sampler))
         study.optimize(workers.slope, n_trials=N_BEFORE)
-    kill_workers(database, studies, SAMPLERS)
+    kill_workers(database, studies, ACROSS_PROCESSES)
     for study, watch in zip(studies, watched, strict=True):
         # Nobody knows yet that they are dead, and nobody waits for them.
         waiting = study.ask(
@@ -121,7 +122,7 @@ def test_killed_workers(database: str, create_name: Callable[[], str]) -> None:
 
 def test_trials_of_the_dead_without_heartbeats_stay_pending_and_harm_nobody() -> None:
     """Nothing ever marks them, so that nobody asks for their points again."""
-    for name in SAMPLERS:
+    for name in ACROSS_PROCESSES:
         study = optuna.create_study(sampler=getattr(optuna_hdbo, name)(seed=0, n_startup_trials=4))
         study.optimize(workers.slope, n_trials=6)
         for _ in range(10):

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import optuna
 import pytest
+from exported import ACROSS_PROCESSES
 from fakes import mixed_objective
 from histories import affordable
-from histories import samplers_across_processes
 
 import optuna_hdbo
 
 
-@pytest.mark.parametrize("name", samplers_across_processes())
+@pytest.mark.parametrize("name", ACROSS_PROCESSES)
 def test_storages_agree(name: str, create_study: Callable[[], optuna.Study]) -> None:
     create = getattr(optuna_hdbo, name)
     studies = [optuna.create_study(), create_study()]

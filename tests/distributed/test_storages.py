@@ -7,18 +7,17 @@ from collections.abc import Callable
 import optuna
 import pytest
 import workers
+from exported import ACROSS_PROCESSES
 from histories import INTERPRETED
-from histories import samplers_across_processes
 
 import optuna_hdbo
 
 
-SAMPLERS = samplers_across_processes()
 N_WORKERS = 8
 
 
 def test_eight_threads() -> None:
-    for name in SAMPLERS:
+    for name in ACROSS_PROCESSES:
         sampler = getattr(optuna_hdbo, name)(seed=0, n_startup_trials=8)
         study = optuna.create_study(sampler=sampler)
         study.optimize(workers.slope, n_trials=4 * N_WORKERS, n_jobs=N_WORKERS)
@@ -29,7 +28,7 @@ def test_eight_threads() -> None:
 @pytest.mark.skipif(INTERPRETED, reason="is about processes, which compiled code shares")
 def test_eight_processes(create_study: Callable[[], optuna.Study], url: str) -> None:
     """Every trial is done, no two share a point, nothing is drawn for want of a suggestion."""
-    studies = {name: create_study() for name in SAMPLERS}
+    studies = {name: create_study() for name in ACROSS_PROCESSES}
     names = [(study.study_name, name) for name, study in studies.items()]
     with workers.started(workers.optimise, [(url, names, 3)] * N_WORKERS) as processes:
         workers.join(processes, 240)
