@@ -27,7 +27,7 @@ from optuna_hdbo._attributes import write_report
 from optuna_hdbo._attributes import write_suggestion
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.points import nudged
+from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._history import History
 from optuna_hdbo._space import CommonParameters
@@ -235,7 +235,7 @@ class MethodSampler(BaseSampler):
             if not self._is_taken(row):
                 write_report(study, trial, report)
                 return params
-        params = self._nudge(space, params, trial.number)
+        params = self._perturb(space, params, trial.number)
         stored = replace(stored, params=space.to_json(params))
         write_suggestion(study, trial, stored.to_text(), replaces=i > 0)
         write_report(study, trial, report)
@@ -245,13 +245,13 @@ class MethodSampler(BaseSampler):
         """Tell whether a trial that was finished or running at the last look has this row (D,)."""
         return row is not None and self._history.is_taken(row)
 
-    def _nudge(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
+    def _perturb(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
         """Return a point that no trial has had: beside this one, if a column is continuous."""
         row = space.encode(params)
         if row is None:
             return params
         rng = self._streams.generator("nudge", number)
-        near = nudged(
+        near = perturbed(
             space.domain, row, lambda other: self._is_taken(space.encode(space.decode(other))), rng
         )
         return params if near is row else space.decode(near)

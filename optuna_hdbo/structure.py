@@ -15,7 +15,7 @@ from optuna_hdbo._attributes import read_suggestion
 from optuna_hdbo._attributes import read_trials
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
-from optuna_hdbo._core.models.additive import FITS
+from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo._core.variables import selection as selections
 
 
@@ -35,7 +35,7 @@ class Groups:
     ----------
     groups : tuple of tuple of str
         Parameter names.
-    scales : tuple of float
+    shares : tuple of float
         Each group's share of the model's signal variance; they add up to 1.
     log_likelihood : float
         What the fit of the additive model maximised: log marginal likelihood of the standardised
@@ -45,7 +45,7 @@ class Groups:
     """
 
     groups: tuple[tuple[str, ...], ...]
-    scales: tuple[float, ...]
+    shares: tuple[float, ...]
     log_likelihood: float
     n_trials: int
 
@@ -56,7 +56,7 @@ class Groups:
             f"(log likelihood {self.log_likelihood:.1f})",
             " share  parameters",
         ]
-        for names, share in zip(self.groups, self.scales, strict=True):
+        for names, share in zip(self.groups, self.shares, strict=True):
             lines.append(f"{share:6.1%}  {', '.join(names)}")
         return "\n".join(lines)
 
@@ -91,7 +91,7 @@ def get_groups(study: Study) -> Groups:
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
     for _, record in _records(trials[::-1]):
-        if (groups := _parse(record.get(FITS), known)) is not None:
+        if (groups := _parse(record.get(ADDITIVE_FIT), known)) is not None:
             return groups
     raise ValueError(
         f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
@@ -196,7 +196,7 @@ def _parse(data: Any, known: set[str]) -> Groups | None:
     order = np.argsort(-shares, kind="stable").tolist()
     return Groups(
         groups=tuple(tuple(names[i] for i in kernel.groups[j]) for j in order),
-        scales=tuple(float(shares[j]) for j in order),
+        shares=tuple(float(shares[j]) for j in order),
         log_likelihood=fitted.log_likelihood,
         n_trials=fitted.n,
     )

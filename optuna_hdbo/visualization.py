@@ -169,7 +169,7 @@ def plot_groups(study: Study) -> Figure:
     go = _plotly()
     groups = get_groups(study)
     bars = go.Bar(
-        x=list(groups.scales)[::-1],
+        x=list(groups.shares)[::-1],
         y=[", ".join(names) for names in groups.groups][::-1],
         orientation="h",
         marker={"color": _SELECTED},

@@ -63,7 +63,7 @@ def test_the_largest_share_comes_first(study: optuna.Study) -> None:
     add(study, attributes({"additive": FIT}))
     found = get_groups(study)
     assert found.groups == EXPECTED.groups
-    assert found.scales == pytest.approx(EXPECTED.scales)
+    assert found.shares == pytest.approx(EXPECTED.shares)
     assert (found.log_likelihood, found.n_trials) == (-12.5, 30)
 
 
@@ -196,7 +196,7 @@ def test_a_learned_study_tells_another_process(tmp_path: Path) -> None:
     here = get_groups(study)
     assert sorted(name for group in here.groups for name in group) == list("uvwx")
     assert max(map(len, here.groups)) <= 2
-    assert sum(here.scales) == pytest.approx(1.0)
+    assert sum(here.shares) == pytest.approx(1.0)
     assert 8 <= here.n_trials < 10
     script = (
         "import optuna, optuna_hdbo; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +64,6 @@ class Domain:
         values = np.concatenate([np.empty(0), *[g for g in self.grids if g is not None]])
         return values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    @property
-    def n_configurations(self) -> float:
-        """Number of distinct points; ``inf`` as soon as one column is continuous."""
-        total = 1.0
-        for grid in self.grids:
-            total *= np.inf if grid is None else len(grid)
-        return total
-
     def from_unit(self, U: FloatArray) -> FloatArray:
         """Map points of [0, 1]^D, shape (m, D), to columns.
 
@@ -78,13 +71,14 @@ class Domain:
         """
         X = np.array(U, dtype=np.float64)
         for i in np.flatnonzero(self.categorical).tolist():
-            n_choices = len(self._grid(i))
+            n_choices = len(self.grid(i))
             X[:, i] = np.minimum((X[:, i] * n_choices).astype(np.int64), n_choices - 1)
         return self.snap(X)
 
-    def _grid(self, column: int) -> FloatArray:
+    def grid(self, column: SupportsIndex) -> FloatArray:
+        """Return the admissible values of a discrete column, ascending."""
         grid = self.grids[column]
-        assert grid is not None
+        assert grid is not None, "a continuous column has no grid"
         return grid
 
     def snap(self, X: FloatArray) -> FloatArray:
@@ -92,11 +86,16 @@ class Domain:
         X = np.clip(X, 0.0, [1.0 if g is None else g[-1] for g in self.grids])
         for i, grid in enumerate(self.grids):
             if grid is not None:
-                above = np.clip(np.searchsorted(grid, X[:, i]), 1, len(grid) - 1)
-                nearer_below = X[:, i] - grid[above - 1] <= grid[above] - X[:, i]
-                X[:, i] = grid[above - nearer_below]
+                X[:, i] = nearest(grid, X[:, i])
         return np.ascontiguousarray(X)
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Draw ``n`` points uniformly, shape (n, D)."""
         return self.from_unit(rng.random((n, len(self))))
+
+
+def nearest(grid: FloatArray, values: FloatArray) -> FloatArray:
+    """Return the value of an ascending grid that lies nearest to each of some values."""
+    above = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
+    nearer_below = values - grid[above - 1] <= grid[above] - values
+    return np.asarray(grid[above - nearer_below], np.float64)

@@ -26,8 +26,7 @@ def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray
     """Return the points that differ from x in one discrete column, shape (m, D)."""
     rows = []
     for c in columns:
-        grid = domain.grids[c]
-        assert grid is not None
+        grid = domain.grid(c)
         if len(grid) > MAX_ENUMERATED:
             if domain.categorical[c]:
                 grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
@@ -65,7 +64,7 @@ def unknown_near(
     for row in (*rows, *drawn):
         if row.tobytes() not in taken:
             return np.array(row)
-    grids = [grid for c in columns if (grid := domain.grids[c]) is not None]
+    grids = [domain.grid(c) for c in columns]
     n_configurations = math.prod(len(grid) for grid in grids)
     if not (free & ~domain.discrete).any() and n_configurations <= MAX_CONFIGURATIONS:
         row = x.copy()
@@ -166,7 +165,7 @@ STEPS = (1e-3, 0.3)
 N_TRIES = 20
 
 
-def nudged(
+def perturbed(
     domain: Domain,
     x: FloatArray,
     is_taken: Callable[[FloatArray], bool],

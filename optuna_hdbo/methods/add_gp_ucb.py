@@ -33,15 +33,15 @@ from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.direct import direct
 from optuna_hdbo._core.maximise.multistart import Effort
-from optuna_hdbo._core.maximise.multistart import Maximiser
-from optuna_hdbo._core.maximise.queries import PlainQueries
+from optuna_hdbo._core.maximise.multistart import maximise
+from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models import decomposition as groupings
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.models.additive import AdditiveModel
-from optuna_hdbo._core.models.additive import Search
+from optuna_hdbo._core.models.additive import GroupSearch
 from optuna_hdbo._core.models.additive import grouped_columns
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
@@ -83,7 +83,7 @@ class AddGPUCB:
         max_group_size: int = 5,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
-        decomposition_search: Search = "swap",
+        decomposition_search: GroupSearch = "swap",
         n_decompositions: int | None = None,
         kernel: KernelName = "matern52",
         shared_hyperparameters: bool = False,
@@ -126,7 +126,7 @@ class AddGPUCB:
             shared_hyperparameters,
             n_cyc,
         )
-        self._plain = PlainQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), ("log-ei",))
+        self._plain = EnsembleQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), "log-ei")
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -186,7 +186,7 @@ class AddGPUCB:
         """
         best = good_points(seen.X, feasibility.merit)
         if seen.step % 4 == 1:
-            return Maximiser(domain, best)(feasibility.improvement(posterior), rng, seen.known)[0]
+            return maximise(feasibility.improvement(posterior), domain, best, seen.known, rng)
         kernel = posterior.kernel
         groups = kernel.groups
         # A group that varies more is worth more visits; a component's range is its scale's root.
@@ -199,7 +199,9 @@ class AddGPUCB:
         free[moved] = True
         width = root_beta(self.beta, len(seen.y), len(moved), len(domain), len(groups))
         bound = feasibility.optimistic(posterior, width)
-        return Maximiser(domain, best, free, EXPLORING, AWAY)(bound, rng, seen.known)[0]
+        return maximise(
+            bound, domain, best, seen.known, rng, free=free, effort=EXPLORING, away=AWAY
+        )
 
     def _per_group(
         self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator
@@ -222,10 +224,9 @@ class AddGPUCB:
             else:
                 free = np.zeros(len(domain), np.bool_)
                 free[groups[j]] = True
-                maximiser = Maximiser(domain, good_points(seen.X, seen.y), free)
-                x[groups[j]] = maximiser(acquisition, rng, np.empty((0, len(domain))))[0][
-                    groups[j]
-                ]
+                best = good_points(seen.X, seen.y)
+                found = maximise(acquisition, domain, best, seen.X[:0], rng, free=free)
+                x[groups[j]] = found[groups[j]]
         return x
 
     @staticmethod

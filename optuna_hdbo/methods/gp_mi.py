@@ -30,12 +30,12 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.maximise.multistart import Effort
-from optuna_hdbo._core.maximise.multistart import Maximiser
+from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import AdditiveModel
-from optuna_hdbo._core.models.additive import Search
+from optuna_hdbo._core.models.additive import GroupSearch
 from optuna_hdbo._core.models.additive import grouped_columns
 from optuna_hdbo._core.models.decomposition import SEARCHES
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
@@ -79,7 +79,7 @@ class GPMI:
         max_group_size: int | None = None,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
-        decomposition_search: Search = "swap",
+        decomposition_search: GroupSearch = "swap",
         n_decompositions: int | None = None,
     ) -> None:
         check_choice("exploration", exploration, ("mi", "ucb", "variance"))
@@ -140,10 +140,10 @@ class GPMI:
         best[:, ~free] = centre[~free]
         if improves:
             improvement = feasibility.improvement(posterior)
-            x = Maximiser(domain, best, free, effort)(improvement, rng, seen.known)[0]
+            x = maximise(improvement, domain, best, seen.known, rng, free=free, effort=effort)
         elif len(posterior.kernel.groups) == 1:
             bound = self._admitted(feasibility, posterior, seen, domain)
-            x = Maximiser(domain, best, free, effort)(bound, rng, seen.known)[0]
+            x = maximise(bound, domain, best, seen.known, rng, free=free, effort=effort)
         else:
             x = self._per_group(domain, posterior, seen, best, rng, feasibility)
             x = unknown_near(domain, x, seen.known, rng, free)
@@ -193,11 +193,10 @@ class GPMI:
         now, and the others at the best point.
         """
         x: FloatArray = best[0].copy()
-        nothing = np.empty((0, len(domain)))
         for j, group in enumerate(posterior.kernel.groups):
             free = np.zeros(len(domain), np.bool_)
             free[group] = True
             starts = np.where(free, best, x)
             bound = self._admitted(feasibility, posterior, seen, domain, j)
-            x[group] = Maximiser(domain, starts, free)(bound, rng, nothing)[0][group]
+            x[group] = maximise(bound, domain, starts, seen.X[:0], rng, free=free)[group]
         return x

@@ -14,8 +14,7 @@ from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.gp.kernel import KINDS
-from optuna_hdbo._core.maximise.queries import PlainQueries
-from optuna_hdbo._core.maximise.queries import Question
+from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
@@ -49,10 +48,9 @@ class GPUCB:
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
-        questions: tuple[Question, ...] = ("log-ei",) if alternate else ("ucb",)
         beliefs = (ALL_MATTER, FEW_MATTER, NONE_INTERACT)
         models = Ensemble(kernel, ard, beliefs, n_cyc)
-        self._plain = PlainQueries(models, questions, probes=alternate)
+        self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -64,5 +62,5 @@ class GPUCB:
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
         memory = Memory(seen.records)
         feasibility = self._constraints.fit(domain, seen, memory)
-        x, posterior = self._plain.query(domain, seen, memory, width, rng, feasibility)
+        x, posterior = self._queries.query(domain, seen, memory, width, rng, feasibility)
         return Suggestion(x, memory.kept or None, prediction(seen, posterior, x))

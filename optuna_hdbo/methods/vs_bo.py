@@ -21,7 +21,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.maximise.multistart import Maximiser
+from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
@@ -171,7 +171,7 @@ class VSBO:
             feasibility = replace(feasibility, incumbent=float(mean[feasible].max()))
         improvement = feasibility.improvement(posterior)
         best = good_points(seen.X, feasibility.merit)
-        return Maximiser(domain, best)(improvement, rng, known)[0]
+        return maximise(improvement, domain, best, known, rng)
 
     def _improve_selected(
         self,

@@ -25,8 +25,8 @@ from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.decomposition import SEARCHES
 from optuna_hdbo._core.models.decomposition import Scorer
+from optuna_hdbo._core.models.decomposition import improved
 from optuna_hdbo._core.models.decomposition import random_groups
-from optuna_hdbo._core.models.decomposition import search
 
 
 def assert_partition(groups: Sequence[Sequence[int]], n_columns: int, size: int) -> None:
@@ -92,7 +92,7 @@ def test_what_cannot_be_factorised_is_never_likely() -> None:
     scorer = Scorer(kernel, X, np.arange(6.0), [[0], [1]], np.ones(2))
     assert scorer.value == -np.inf or np.isfinite(scorer.value)
     for name in SEARCHES:
-        search(name, kernel, X, np.arange(6.0), 1, 5, np.random.default_rng(0))
+        improved(name, kernel, X, np.arange(6.0), 1, 5, np.random.default_rng(0))
 
 
 # the searches ------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def test_a_kernel_is_likelier_at_what_groupings_are_compared_at(kind: str) -> No
     for seed in range(5):
         rng = np.random.default_rng(seed)
         kernel = make_kernel(domain, random_groups(6, 2, rng))
-        other, found = search(kind, kernel, X, y, 2, 10, rng)
+        other, found = improved(kind, kernel, X, y, 2, 10, rng)
         if not found:
             assert other is kernel
             continue
@@ -170,7 +170,7 @@ def test_the_same_numbers_find_the_same_groups(kind: str) -> None:
     X, y, _ = draw(0, n_columns=6, size=2, n=30)
     kernel = make_kernel(make_domain(*[None] * 6), [[0, 1], [2, 3], [4, 5]])
     first, second = (
-        search(kind, kernel, X, y, 2, 10, np.random.default_rng(5))[0] for _ in range(2)
+        improved(kind, kernel, X, y, 2, 10, np.random.default_rng(5))[0] for _ in range(2)
     )
     assert [g.tolist() for g in first.groups] == [g.tolist() for g in second.groups]
 
@@ -266,7 +266,7 @@ def test_the_true_groups_are_found(
     X, y, truth = draw(seed, kind, lengthscale, n_columns, size, points)
     rng = np.random.default_rng(1000 + seed)
     start = refit(cold(join(random_groups(n_columns, size, rng)), kind), X, y)
-    found = refit(search(search_kind, start, X, y, size, n, rng)[0], X, y)
+    found = refit(improved(search_kind, start, X, y, size, n, rng)[0], X, y)
     assert adjusted_rand_score(labels(truth), labels(found.groups)) >= 0.9
     expected = log_likelihood(refit(cold(truth, kind), X, y), X, y)[0]
     assert log_likelihood(found, X, y)[0] >= expected - 1.0

@@ -224,7 +224,7 @@ def test_what_is_left_is_ranked_by_the_slope_of_the_likelihood() -> None:
     slopes = {}
     for c in (2, 3, 4):
         rises = []
-        for lengthscale in subsets.PROBES:
+        for lengthscale in subsets.TRIAL_LENGTHSCALES:
             lengthscales = kernel.lengthscales.copy()
             lengthscales[c] = lengthscale
             more = replace(

@@ -25,7 +25,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.models.additive import FITS
+from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
 from optuna_hdbo.methods.add_gp_ucb import has_stalled
@@ -53,10 +53,10 @@ def additive(x: np.ndarray) -> float:
 
 
 def fitted_of(ledger: Ledger) -> tuple[Fitted, dict[str, Any]]:
-    data = next(r.data for r in reversed(ledger.records) if FITS in r.data)
-    fitted = Fitted.from_json(data[FITS], ledger.domain)
+    data = next(r.data for r in reversed(ledger.records) if ADDITIVE_FIT in r.data)
+    fitted = Fitted.from_json(data[ADDITIVE_FIT], ledger.domain)
     assert fitted is not None
-    return fitted, data[FITS]
+    return fitted, data[ADDITIVE_FIT]
 
 
 def se(A: np.ndarray, B: np.ndarray, columns: list[int], kernel: Kernel, j: int) -> np.ndarray:
@@ -116,7 +116,7 @@ def test_every_query_is_that_of_algorithm_1(maximiser: Any, seed: int) -> None:
         "scales": [0.6, 0.4],
         "noise": 0.01,
     }
-    ledger.records.append(Record(0, "complete", {FITS: record}))
+    ledger.records.append(Record(0, "complete", {ADDITIVE_FIT: record}))
     for _ in range(affordable(5, 2)):
         seen = ledger.seen()
         (suggestion,) = ledger.run(method, 1, seed)
@@ -181,14 +181,14 @@ def test_kinds_of_query_take_turns_by_default(outstanding: bool) -> None:
     names = [[f"x{i}" for i in group] for group in groups]
     record = {"n": 16, "cycle": 0, "log_likelihood": 0.0, "kind": "matern52", "noise": 0.01}
     record |= {"groups": names, "lengthscales": [0.5] * 6, "scales": [0.4, 0.3, 0.2, 0.1]}
-    ledger.records.append(Record(15, "complete", {FITS: record}))  # learned after a stall
+    ledger.records.append(Record(15, "complete", {ADDITIVE_FIT: record}))  # learned after a stall
     method, seen = AddGPUCB(decomposition=names), ledger.seen()
     posterior = Posterior(Factor(fitted_of(ledger)[0].kernel, seen.X), seen.y)
     rng, best = np.random.default_rng(0), seen.X[np.argmax(seen.y)]
     n_moved = []
     for step in range(16, affordable(40, 24)):
         suggestion = method.suggest(domain, ledger.seen(step=step), Streams(0))
-        assert FITS not in (suggestion.record or {})
+        assert ADDITIVE_FIT not in (suggestion.record or {})
         pool = rng.random((affordable(500, 100), 6))
         if step % 4 == 3:
             assert any(key.startswith("plain:") for key in suggestion.record or {})
@@ -267,8 +267,8 @@ def test_the_cap_limits_the_bandwidth() -> None:
     capped = method.suggest(ledger.domain, ledger.seen(), Streams(0)).record
     assert free is not None
     assert capped is not None
-    assert max(free[FITS]["lengthscales"]) > 0.5
-    assert max(capped[FITS]["lengthscales"]) <= 0.125 + 1e-6
+    assert max(free[ADDITIVE_FIT]["lengthscales"]) > 0.5
+    assert max(capped[ADDITIVE_FIT]["lengthscales"]) <= 0.125 + 1e-6
 
 
 def test_a_proposal_on_an_old_point_is_moved_by_a_tenth_of_the_bandwidth() -> None:
@@ -283,7 +283,7 @@ def test_a_proposal_on_an_old_point_is_moved_by_a_tenth_of_the_bandwidth() -> No
     assert record is not None
     gap = np.abs(again - proposed)
     assert gap.max() > 0.0
-    assert gap.max() < 0.1 * max(record[FITS]["lengthscales"]) * 5.0
+    assert gap.max() < 0.1 * max(record[ADDITIVE_FIT]["lengthscales"]) * 5.0
 
 
 def test_hyperparameters_are_shared_as_published() -> None:
@@ -303,7 +303,9 @@ def test_hyperparameters_are_learned_every_so_many_observations() -> None:
     ledger = Ledger.started(make_domain(*[None] * 3), 10)
     settings = {**PUBLISHED, "n_cyc": 4, "max_group_size": 2, "n_decompositions": 1}
     suggestions = ledger.run(AddGPUCB(**settings), 9)
-    assert [FITS in (s.record or {}) for s in suggestions] == [True, *[False] * 3] * 2 + [True]
+    assert [ADDITIVE_FIT in (s.record or {}) for s in suggestions] == [True, *[False] * 3] * 2 + [
+        True
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10**9])

@@ -20,10 +20,8 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
 
 
-BELIEF = ALL_MATTER
-
-GROWTH = 0.08
-"""Share of new observations that calls for another fit of a constraint."""
+CONSTRAINT_GROWTH = 0.08
+"""A new fit of a constraint is due when observations have grown by this share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +60,10 @@ class ConstraintModels:
                 constraints=np.empty((len(told), 0)),
             )
             model = self._models.setdefault(j, self._model(j))
-            posterior = model.posterior(domain, part, BELIEF, memory, GROWTH)
+            posterior = model.posterior(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
             constraints.append((posterior, largest))
         best = float(merit.max())
         return Feasibility(merit, best if best >= seen.y.min() else None, constraints)
 
     def _model(self, j: int) -> Ensemble:
-        return Ensemble(self.kind, True, (BELIEF,), name=f"constraint{j}")
+        return Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from dataclasses import field
 from dataclasses import replace
 
 import numpy as np
@@ -58,16 +57,36 @@ class Effort:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Maximiser:
-    """Candidates, gradient ascent to the exact bounds, coordinate search on grids.
+DEFAULT_EFFORT = Effort()
+
+
+def maximise(
+    acquisition: Acquisition,
+    domain: Domain,
+    best: FloatArray,
+    known: FloatArray,
+    rng: np.random.Generator,
+    *,
+    free: BoolArray | None = None,
+    effort: Effort = DEFAULT_EFFORT,
+    away: float = 0.0,
+) -> FloatArray:
+    """Return the point (D,) of the largest acquisition value found that is not known.
+
+    Candidates are scored, gradients are followed to the exact bounds from the most promising ones,
+    and grids are searched one column at a time. A known point is returned only where nothing else
+    was found: when the domain, or what of it is free, is exhausted.
 
     Parameters
     ----------
+    acquisition : Acquisition
     domain : Domain
     best : FloatArray, shape (b, D)
         Good points, the best first: what perturbations start from, and what columns that are not
         free are left at.
+    known : FloatArray, shape (n, D)
+        Points that are not to be returned.
+    rng : numpy.random.Generator
     free : BoolArray, shape (D,), or None
         Columns that may move; ``None`` for all.
     effort : Effort
@@ -75,127 +94,123 @@ class Maximiser:
         Smallest root mean square distance over the free columns from ``best[0]``, where points
         that far are found.
     """
+    free = np.ones(len(domain), np.bool_) if free is None else free
+    pool = candidates(domain, best, free, effort, rng)
+    n_uniform = effort.n_uniform
+    far = _is_away(domain, best[0], free, away, pool)
+    if far.any():
+        pool, n_uniform = pool[far], int(far[:n_uniform].sum())
+    if not away:
+        pool = np.concatenate([pool, best[:1]])
+    values = acquisition(pool)
+    starts = pool[_choose(values, n_uniform, effort.n_starts, rng)]
+    climbing = free & ~domain.discrete
+    if climbing.any():
+        climbed, heights = acquisition.ascend(starts, climbing, effort.n_first)
+        finalists = np.argsort(-heights, kind="stable")[: effort.n_finalists]
+        climbed, heights = acquisition.ascend(climbed[finalists], climbing, effort.n_steps)
+    else:
+        climbed, heights = starts, acquisition(starts)
+    if (free & domain.discrete).any():
+        i = int(np.argmax(heights))
+        x, height = _search_grids(
+            acquisition, domain, climbed[i], float(heights.max()), free, effort.n_steps
+        )
+        climbed, heights = np.concatenate([climbed, x[None]]), np.append(heights, height)
+    pool = np.concatenate([climbed, pool])
+    values = np.concatenate([heights, values])
+    is_away = _is_away(domain, best[0], free, away, pool)
+    values = np.where(is_away | ~far.any(), values, -np.inf)
+    taken = {row.tobytes() for row in known}
+    order = np.argsort(-values, kind="stable")
+    for i in order:
+        if pool[i].tobytes() not in taken:
+            return np.array(pool[i])
+    return unknown_near(domain, pool[order[0]], known, rng, free)
 
-    domain: Domain
-    best: FloatArray
-    free: BoolArray | None = None
-    effort: Effort = field(default_factory=Effort)
-    away: float = 0.0
 
-    def __call__(
-        self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """Return a point that is not among ``known (n, D)``, and its acquisition value.
+def candidates(
+    domain: Domain, best: FloatArray, free: BoolArray, effort: Effort, rng: np.random.Generator
+) -> FloatArray:
+    """Return uniform points and perturbed good ones, shape (m, D)."""
+    n_columns = len(domain)
+    columns = np.flatnonzero(free)
+    uniform = domain.sample(rng, effort.n_uniform)
+    base = best[rng.integers(len(best), size=effort.n_perturbed)]
+    half = len(base) // 2
+    near = base[:half] + 1e-3 * rng.standard_normal((half, n_columns))
+    far = base[half:]
+    moved = np.zeros(far.shape, np.bool_)
+    moved[:, columns] = rng.random((len(far), len(columns))) < min(20.0 / len(columns), 1.0)
+    at_least = columns[rng.integers(len(columns), size=len(far))]
+    moved[np.arange(len(far)), at_least] = True
+    far = np.where(moved, domain.sample(rng, len(far)), far)
+    pool = np.concatenate([uniform, domain.snap(near), far])
+    pool[:, ~free] = best[0, ~free]
+    return pool
 
-        A known point is returned only where nothing else was found: when the domain, or what of
-        it is free, is exhausted.
-        """
-        pool = self.candidates(rng)
-        n_uniform = self.effort.n_uniform
-        far = self._is_away(pool)
-        if far.any():
-            pool, n_uniform = pool[far], int(far[:n_uniform].sum())
-        if not self.away:
-            pool = np.concatenate([pool, self.best[:1]])
-        values = acquisition(pool)
-        starts = pool[self._choose(values, n_uniform, rng)]
-        free = self._free & ~self.domain.discrete
-        if free.any():
-            climbed, heights = acquisition.ascend(starts, free, self.effort.n_first)
-            finalists = np.argsort(-heights, kind="stable")[: self.effort.n_finalists]
-            climbed, heights = acquisition.ascend(climbed[finalists], free, self.effort.n_steps)
-        else:
-            climbed, heights = starts, acquisition(starts)
-        if (self._free & self.domain.discrete).any():
-            leader, height = self._search_grids(
-                acquisition, climbed[int(np.argmax(heights))], float(heights.max()), free
-            )
-            climbed = np.concatenate([climbed, leader[None]])
-            heights = np.append(heights, height)
-        pool = np.concatenate([climbed, pool])
-        values = np.concatenate([heights, values])
-        values = np.where(self._is_away(pool) | ~far.any(), values, -np.inf)
-        taken = {row.tobytes() for row in known}
-        order = np.argsort(-values, kind="stable")
-        for i in order:
-            if pool[i].tobytes() not in taken:
-                return pool[i].copy(), float(values[i])
-        x = unknown_near(self.domain, pool[order[0]], known, rng, self._free)
-        return x, float(acquisition(x[None])[0])
 
-    @property
-    def _free(self) -> BoolArray:
-        return np.ones(len(self.domain), np.bool_) if self.free is None else self.free
+def _is_away(
+    domain: Domain, x: FloatArray, free: BoolArray, away: float, X: FloatArray
+) -> BoolArray:
+    """Mark the points (m, D) that are far enough from x (D,) in the free columns."""
+    gap = np.abs(X[:, free] - x[free])
+    gap = np.where(domain.categorical[free], gap > 0.0, gap)
+    return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= away, np.bool_)
 
-    def candidates(self, rng: np.random.Generator) -> FloatArray:
-        """Return uniform points and perturbed good ones, shape (m, D)."""
-        n_columns = len(self.domain)
-        columns = np.flatnonzero(self._free)
-        uniform = self.domain.sample(rng, self.effort.n_uniform)
-        base = self.best[rng.integers(len(self.best), size=self.effort.n_perturbed)]
-        half = len(base) // 2
-        near = base[:half] + 1e-3 * rng.standard_normal((half, n_columns))
-        far = base[half:]
-        moved = np.zeros(far.shape, np.bool_)
-        moved[:, columns] = rng.random((len(far), len(columns))) < min(20.0 / len(columns), 1.0)
-        at_least = columns[rng.integers(len(columns), size=len(far))]
-        moved[np.arange(len(far)), at_least] = True
-        far = np.where(moved, self.domain.sample(rng, len(far)), far)
-        pool = np.concatenate([uniform, self.domain.snap(near), far])
-        pool[:, ~self._free] = self.best[0, ~self._free]
-        return pool
 
-    def _is_away(self, X: FloatArray) -> BoolArray:
-        """Mark the points (m, D) that are far enough from the best one."""
-        free = self._free
-        gap = np.abs(X[:, free] - self.best[0, free])
-        gap = np.where(self.domain.categorical[free], gap > 0.0, gap)
-        return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= self.away, np.bool_)
+def _choose(
+    values: FloatArray, n_uniform: int, n_starts: int, rng: np.random.Generator
+) -> list[int]:
+    """Return the last point, the two best ones, and others by their value.
 
-    def _choose(self, values: FloatArray, n_uniform: int, rng: np.random.Generator) -> list[int]:
-        """Return the last point, the two best ones, and others by their value.
+    Half of the others are from the first ``n_uniform`` points: points near good ones promise
+    more than the maxima between them, which only a climb can find.
+    """
+    order = np.argsort(-values, kind="stable")
+    chosen = list(dict.fromkeys([*order[:2].tolist(), len(values) - 1]))
+    wanted = min(n_starts, len(values)) - len(chosen)
+    spread = max(float(values.std()), 1e-9)
+    weights = np.exp((values - values.max()) / spread) + 1e-12
+    weights[chosen] = 0.0
+    for first, last, n in ((0, n_uniform, wanted // 2), (n_uniform, len(values), wanted)):
+        part = weights[first:last]
+        n = min(n, int(np.count_nonzero(part)), n_starts - len(chosen))
+        if n > 0:
+            others = rng.choice(len(part), n, replace=False, p=part / part.sum())
+            chosen += (first + others).tolist()
+    return chosen
 
-        Half of the others are from the first ``n_uniform`` points: points near good ones promise
-        more than the maxima between them, which only a climb can find.
-        """
-        order = np.argsort(-values, kind="stable")
-        chosen = list(dict.fromkeys([*order[:2].tolist(), len(values) - 1]))
-        wanted = min(self.effort.n_starts, len(values)) - len(chosen)
-        spread = max(float(values.std()), 1e-9)
-        weights = np.exp((values - values.max()) / spread) + 1e-12
-        weights[chosen] = 0.0
-        for first, last, n in ((0, n_uniform, wanted // 2), (n_uniform, len(values), wanted)):
-            part = weights[first:last]
-            n = min(n, int(np.count_nonzero(part)), self.effort.n_starts - len(chosen))
-            if n > 0:
-                others = rng.choice(len(part), n, replace=False, p=part / part.sum())
-                chosen += (first + others).tolist()
-        return chosen
 
-    def _search_grids(
-        self, acquisition: Acquisition, x: FloatArray, value: float, free: BoolArray
-    ) -> tuple[FloatArray, float]:
-        """Try every value of every discrete column in turn, until no single change helps."""
-        columns = np.flatnonzero(self._free & self.domain.discrete)
-        for _ in range(3):
-            before = value
-            moves = single_moves(self.domain, x, columns)
-            # All single changes at once: the best of each column, the most promising first.
-            gains = acquisition(moves)
-            for i in np.argsort(-gains, kind="stable")[: len(columns)]:
-                if gains[i] <= value:
-                    break
-                changed = moves[i] != x
-                trial = np.where(changed, moves[i], x)
-                if (found := float(acquisition(trial[None])[0])) > value:
-                    x, value = trial, found
-            if free.any():
-                climbed, heights = acquisition.ascend(x[None], free, self.effort.n_steps)
-                if heights[0] > value:
-                    x, value = climbed[0], float(heights[0])
-            if value <= before:
+def _search_grids(
+    acquisition: Acquisition,
+    domain: Domain,
+    x: FloatArray,
+    value: float,
+    free: BoolArray,
+    n_steps: int,
+) -> tuple[FloatArray, float]:
+    """Try every value of every discrete column in turn, until no single change helps."""
+    columns, climbing = np.flatnonzero(free & domain.discrete), free & ~domain.discrete
+    for _ in range(3):
+        before = value
+        moves = single_moves(domain, x, columns)
+        # All single changes at once: the best of each column, the most promising first.
+        gains = acquisition(moves)
+        for i in np.argsort(-gains, kind="stable")[: len(columns)]:
+            if gains[i] <= value:
                 break
-        return x, value
+            changed = moves[i] != x
+            trial = np.where(changed, moves[i], x)
+            if (found := float(acquisition(trial[None])[0])) > value:
+                x, value = trial, found
+        if climbing.any():
+            climbed, heights = acquisition.ascend(x[None], climbing, n_steps)
+            if heights[0] > value:
+                x, value = climbed[0], float(heights[0])
+        if value <= before:
+            break
+    return x, value
 
 
 def along_axes(

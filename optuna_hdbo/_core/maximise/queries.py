@@ -13,14 +13,11 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.multistart import Effort
-from optuna_hdbo._core.maximise.multistart import Maximiser
 from optuna_hdbo._core.maximise.multistart import along_axes
+from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
-
-
-Question = Literal["ucb", "log-ei"]
 
 
 def good_points(X: FloatArray, y: FloatArray) -> FloatArray:
@@ -52,14 +49,13 @@ def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[
 
 
 @dataclass(frozen=True, eq=False)
-class PlainQueries:
-    """Upper confidence bounds and expected improvements of an ensemble.
+class EnsembleQueries:
+    """Maximal confidence bounds or expected improvements of an ensemble's posteriors.
 
     Parameters
     ----------
     models : Ensemble
-    questions : tuple of str
-        What successive trials ask.
+    acquisition : {"ucb", "log-ei"}
     effort : Effort
     probes : bool
         Whether some trials ask for the largest bound along the axes through the best point
@@ -67,7 +63,7 @@ class PlainQueries:
     """
 
     models: Ensemble
-    questions: tuple[Question, ...]
+    acquisition: Literal["ucb", "log-ei"]
     effort: Effort = field(default_factory=Effort)
     probes: bool = False
 
@@ -84,11 +80,11 @@ class PlainQueries:
         posterior = self.models.drawn(domain, seen, memory, rng)
         best = good_points(seen.X, feasibility.merit)
         if self.probes and is_probe(rng, len(domain)):
-            acquisition = feasibility.optimistic(posterior, root_beta)
-            return along_axes(domain, best[0], acquisition, rng, seen.known), posterior
-        if self.questions[seen.step % len(self.questions)] == "ucb":
+            bound = feasibility.optimistic(posterior, root_beta)
+            return along_axes(domain, best[0], bound, rng, seen.known), posterior
+        if self.acquisition == "ucb":
             acquisition = feasibility.optimistic(posterior, root_beta)
         else:
             acquisition = feasibility.improvement(posterior)
-        maximiser = Maximiser(domain, best, effort=self.effort.at(len(seen.y)))
-        return maximiser(acquisition, rng, seen.known)[0], posterior
+        effort = self.effort.at(len(seen.y))
+        return maximise(acquisition, domain, best, seen.known, rng, effort=effort), posterior

@@ -33,15 +33,15 @@ from optuna_hdbo._core.models.ensemble import starts_of_fit
 from optuna_hdbo._core.observations import Observations
 
 
-Search = Literal["random", "swap", "gibbs"]
+GroupSearch = Literal["random", "swap", "gibbs"]
 
-FITS = "additive"
+ADDITIVE_FIT = "additive"
 """Key of the fits in records."""
 
 PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
 """Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
-REFIT_GROWTH = 0.08
+LEARN_GROWTH = 0.08
 """A new fit and search is due when observations have grown by this share."""
 
 MOST_SCORED = 640
@@ -75,7 +75,7 @@ class AdditiveModel:
     max_group_size: int
     decomposition: tuple[tuple[str, ...], ...] | None = None
     ungrouped: str = "error"
-    search: Search = "swap"
+    search: GroupSearch = "swap"
     n_decompositions: int | None = None
     shared: bool = False
     n_cyc: int | None = None
@@ -112,7 +112,7 @@ class AdditiveModel:
 
     def recall(self, domain: Domain, memory: Memory) -> Fitted | None:
         """Return the last fit, with the user's groups if there are any; ``None`` without one."""
-        return recall_fit(memory, FITS, domain, self.known_groups(domain))
+        return recall_fit(memory, ADDITIVE_FIT, domain, self.known_groups(domain))
 
     def fitted(
         self,
@@ -125,13 +125,13 @@ class AdditiveModel:
         """Return the last fit, or a new one if that is due; see :meth:`learn`."""
         return recall_or_refit(
             memory,
-            FITS,
+            ADDITIVE_FIT,
             domain,
             len(seen.y),
             lambda last: self.learn(domain, seen, last, rng, cap),
             groups=self.known_groups(domain),
             n_cyc=self.n_cyc,
-            growth=REFIT_GROWTH,
+            growth=LEARN_GROWTH,
         )
 
     def posterior(self, fitted: Fitted, seen: Observations) -> Posterior:
@@ -161,7 +161,7 @@ class AdditiveModel:
         kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
         if self.decomposition is None and len(domain) > 1:
             n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
-            other, found = groupings.search(self.search, kernel, seen.X, seen.y, size, n, rng)
+            other, found = groupings.improved(self.search, kernel, seen.X, seen.y, size, n, rng)
             if found:
                 start = Fitted(other, 0, 0, likelihood)
                 other, value = self._fit(domain, seen, other.groups, start, cap)

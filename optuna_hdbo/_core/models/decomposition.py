@@ -15,7 +15,7 @@ from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 
 
-Groups = list[list[int]]
+Partition = list[list[int]]
 
 MAX_POINTS = 300
 """Observations that groupings are compared on; of more, as many are drawn at random."""
@@ -23,7 +23,7 @@ MAX_POINTS = 300
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
-def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Groups:
+def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Partition:
     """Return a random partition into ceil(D / size) groups of at most ``size`` columns.
 
     Left-over columns form a smaller last group (Kandasamy et al. 2015, section 4.4).
@@ -59,7 +59,7 @@ class Scorer:
     ) -> None:
         self._kernel, self._X, self._y = kernel, X, y
         self.scales = scales
-        self.groups: Groups = [list(g) for g in groups]
+        self.groups: Partition = [list(g) for g in groups]
         self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
         self._total = np.sum(self._parts, axis=0)
         self.value = self._likelihood(self._total)
@@ -146,7 +146,7 @@ def search_swap(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> 
 
 
 def _single_changes(
-    groups: Groups, size: int, rng: np.random.Generator
+    groups: Partition, size: int, rng: np.random.Generator
 ) -> Iterator[dict[int, list[int]]]:
     """Yield all exchanges of two columns and all moves of one, in random order."""
     place_of = {c: place for place, group in enumerate(groups) for c in group}
@@ -169,7 +169,7 @@ def _single_changes(
         }
 
 
-def _deal(groups: Groups, rng: np.random.Generator) -> dict[int, list[int]]:
+def _deal(groups: Partition, rng: np.random.Generator) -> dict[int, list[int]]:
     """Return up to three groups with their columns dealt at random, as many to each as before."""
     places = rng.choice(len(groups), min(3, len(groups)), replace=False).tolist()
     columns = rng.permutation([c for place in places for c in groups[place]]).tolist()
@@ -223,7 +223,7 @@ SEARCHES: dict[str, Callable[[Scorer, int, int, np.random.Generator], None]] = {
 }
 
 
-def search(
+def improved(
     kind: str,
     kernel: Kernel,
     X: FloatArray,

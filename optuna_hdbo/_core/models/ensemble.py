@@ -29,9 +29,9 @@ from optuna_hdbo._core.observations import Observations
 LEAST_SHARE = 0.1
 """Of the queries that even the worst of several models gets."""
 
-GROWTH, SPARE_GROWTH = 0.025, 0.15
-"""Share of new observations that calls for another fit of the model that is asked, and of the
-other."""
+QUERY_GROWTH, SPARE_GROWTH = 0.025, 0.15
+"""A new fit is due when observations have grown by this share: of the model that the next query is
+made with, and of the others."""
 
 WARM_STEPS, COLD_STEPS = 6, 40
 """Steps of a fit that goes on from another, and of one from nowhere."""
@@ -166,7 +166,7 @@ class Ensemble:
         seen: Observations,
         belief: Belief,
         memory: Memory,
-        growth: float = GROWTH,
+        growth: float = QUERY_GROWTH,
     ) -> Posterior:
         """Return the posterior under a belief, fitted anew if that is due."""
         key = f"{self.name}:{belief.key}"

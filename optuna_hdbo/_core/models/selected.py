@@ -20,6 +20,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.subsets import Grouping
 from optuna_hdbo._core.models.subsets import SubsetFits
 from optuna_hdbo._core.models.subsets import fit_columns
 from optuna_hdbo._core.models.subsets import restricted
@@ -181,7 +182,7 @@ class SelectedModel:
         if len(y) > MAX_POINTS:
             rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
             X, y = np.ascontiguousarray(X[rows]), y[rows]
-        first: tuple[tuple[int, ...], ...] = ()
+        first: Grouping = ()
         if before is not None and self.additive:
             columns = before.columns(domain)
             fitted = recall_fit(memory, SELECTED, restricted(domain, columns))

@@ -29,8 +29,8 @@ from optuna_hdbo._core.variables.selection import Columns
 LEAST_GAIN = 1.0
 """In nats, for which columns are grouped anew."""
 
-PROBES = (0.2, 0.7)
-"""Lengthscales at which columns promise to explain something."""
+TRIAL_LENGTHSCALES = (0.2, 0.7)
+"""Lengthscales at which a column is tested for what it might explain."""
 
 
 def restricted(domain: Domain, columns: IntArray) -> Domain:
@@ -68,7 +68,7 @@ def fit_columns(
     return Fitted(kernel, len(y), cycle, likelihood).rounded(domain)
 
 
-Groups = tuple[tuple[int, ...], ...]
+Grouping = tuple[tuple[int, ...], ...]
 
 
 @dataclass(eq=False)
@@ -101,7 +101,7 @@ class SubsetFits:
     bounds: Bounds = field(default_factory=Bounds)
     warm: bool = True
     additive: bool = False
-    first: Groups = ()
+    first: Grouping = ()
     n_steps: int = 10
     _done: dict[frozenset[int], tuple[float, Kernel]] = field(default_factory=dict, init=False)
 
@@ -141,7 +141,7 @@ class SubsetFits:
         for c in others:
             single = replace(kernel, groups=(np.array([c]),), scales=np.ones(1))
             best = -np.inf
-            for lengthscale in PROBES:
+            for lengthscale in TRIAL_LENGTHSCALES:
                 lengthscales = np.full(len(kernel.lengthscales), lengthscale)
                 K = replace(single, lengthscales=lengthscales).gram(self.X)
                 best = max(best, float(np.vdot(W, K)))
@@ -178,9 +178,9 @@ class SubsetFits:
             self._done[key] = min(options, key=lambda option: option[0])
         return self._done[key]
 
-    def _structures(self, key: frozenset[int], nearest: Kernel | None) -> list[Groups]:
+    def _structures(self, key: frozenset[int], nearest: Kernel | None) -> list[Grouping]:
         """Return the groupings of a subset that are worth a fit."""
-        together: Groups = (tuple(sorted(key)),)
+        together: Grouping = (tuple(sorted(key)),)
         if not self.additive:
             return [together]
         if nearest is None:
@@ -195,7 +195,7 @@ class SubsetFits:
         joined = (*kept[:j], tuple(sorted((*kept[j], *new))), *kept[j + 1 :])
         return [joined, (*kept, tuple(new))]
 
-    def _fit(self, groups: Groups, nearest: Kernel | None) -> tuple[float, Kernel]:
+    def _fit(self, groups: Grouping, nearest: Kernel | None) -> tuple[float, Kernel]:
         start = self._start(groups, nearest if self.warm else None)
         kernel, _ = fit(
             start,
@@ -208,7 +208,7 @@ class SubsetFits:
         )
         return -likelihood(kernel, self.X, self.y), kernel
 
-    def _start(self, groups: Groups, nearest: Kernel | None) -> Kernel:
+    def _start(self, groups: Grouping, nearest: Kernel | None) -> Kernel:
         lengthscales = np.full(len(self.whole.lengthscales), 0.5)
         scales, noise = np.full(len(groups), 1.0 / len(groups)), 0.1
         if self.warm:
@@ -236,13 +236,13 @@ class SubsetFits:
         )
 
 
-def _as_tuples(kernel: Kernel) -> Groups:
+def _as_tuples(kernel: Kernel) -> Grouping:
     return tuple(tuple(group.tolist()) for group in kernel.groups)
 
 
-def _neighbours(groups: Groups) -> list[Groups]:
+def _neighbours(groups: Grouping) -> list[Grouping]:
     """Return the groupings with two groups merged, or one column on its own."""
-    found: list[Groups] = []
+    found: list[Grouping] = []
     for i, j in itertools.combinations(range(len(groups)), 2):
         rest = tuple(g for k, g in enumerate(groups) if k not in (i, j))
         found.append((*rest, tuple(sorted(groups[i] + groups[j]))))

@@ -74,9 +74,7 @@ def to_unit(domain: Domain, X: FloatArray) -> FloatArray:
     """Return points (m, D) of a domain in [0, 1]^D: the middle of a choice's share."""
     U = X.copy()
     for c in np.flatnonzero(domain.categorical):
-        grid = domain.grids[c]
-        assert grid is not None
-        U[:, c] = (U[:, c] + 0.5) / len(grid)
+        U[:, c] = (U[:, c] + 0.5) / len(domain.grid(c))
     return U
 
 

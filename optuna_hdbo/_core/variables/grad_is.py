@@ -33,8 +33,7 @@ def grad_is(
     others = points.copy()
     span = np.ones(len(domain))
     for c in np.flatnonzero(domain.discrete):
-        grid = domain.grids[c]
-        assert grid is not None
+        grid = domain.grid(c)
         here = np.searchsorted(grid, points[:, c])
         there = (here + 1 + rng.integers(len(grid) - 1, size=n_points)) % len(grid)
         others[:, c] = grid[there]

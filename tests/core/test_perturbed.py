@@ -1,4 +1,4 @@
-"""A nudged point is new, admissible, and near or far as it happens."""
+"""A perturbed point is new, admissible, and near or far as it happens."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from histories import is_admissible
 from histories import make_domain
 
 from optuna_hdbo._core.points import STEPS
-from optuna_hdbo._core.points import nudged
+from optuna_hdbo._core.points import perturbed
 
 
 @pytest.mark.parametrize("corner", [0.0, 1.0])
@@ -18,7 +18,7 @@ def test_only_continuous_columns_move_and_stay_inside(corner: float) -> None:
     x = domain.from_unit(np.full((1, len(domain)), corner))[0]
     distances = []
     for seed in range(200):
-        near = nudged(domain, x, lambda row: False, np.random.default_rng(seed))
+        near = perturbed(domain, x, lambda row: False, np.random.default_rng(seed))
         assert is_admissible(domain, near)
         assert np.array_equal(near[domain.discrete], x[domain.discrete])
         assert (near != x)[~domain.discrete].all()
@@ -31,14 +31,14 @@ def test_taken_points_are_avoided_while_that_is_possible() -> None:
     x = np.array([0.25])
     taken: list[float] = []
     for _ in range(5):
-        near = nudged(
+        near = perturbed(
             make_domain(None), x, lambda row: float(row[0]) in taken, np.random.default_rng(0)
         )
         assert float(near[0]) not in taken
         taken.append(float(near[0]))
-    assert nudged(make_domain(None), x, lambda row: True, np.random.default_rng(0)) is x
+    assert perturbed(make_domain(None), x, lambda row: True, np.random.default_rng(0)) is x
 
 
 def test_a_grid_has_nothing_between_its_points() -> None:
     x = DOMAINS["discrete"].sample(np.random.default_rng(0), 1)[0]
-    assert nudged(DOMAINS["discrete"], x, lambda row: False, np.random.default_rng(0)) is x
+    assert perturbed(DOMAINS["discrete"], x, lambda row: False, np.random.default_rng(0)) is x
