@@ -22,7 +22,7 @@ from optuna_hdbo._core.models.subsets import fit_columns
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.space import SearchSpace
 
 
 if TYPE_CHECKING:

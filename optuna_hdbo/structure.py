@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from optuna.trial import TrialState
 
-from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._attributes import read_trials
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo._core.variables import selection as selections
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import read_trials
 
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from fakes import STORAGES
 from histories import INTERPRETED
 from histories import THOROUGH
 
-from optuna_hdbo._sampler import STRICT
+from optuna_hdbo.samplers.base import STRICT
 
 
 # No test passes because a random point hid an exception, here or in a process started from here.

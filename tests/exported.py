@@ -7,7 +7,7 @@ from collections.abc import Callable
 from histories import THOROUGH
 
 import optuna_hdbo
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 Create = Callable[..., MethodSampler]

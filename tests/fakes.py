@@ -12,9 +12,9 @@ from sqlalchemy.pool import StaticPool
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 class FakeMethod:

@@ -20,7 +20,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from histories import INTERPRETED
 from histories import affordable
 
 import optuna_hdbo
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 every_sampler = pytest.mark.parametrize(

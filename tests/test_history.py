@@ -18,13 +18,13 @@ from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo._attributes import CHUNK_LENGTH
-from optuna_hdbo._attributes import StoredSuggestion
-from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._attributes import read_trials
-from optuna_hdbo._attributes import write_suggestion
-from optuna_hdbo._history import History
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.attributes import CHUNK_LENGTH
+from optuna_hdbo._study.attributes import StoredSuggestion
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo._study.attributes import write_suggestion
+from optuna_hdbo._study.history import History
+from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 
 
@@ -579,7 +579,7 @@ def test_what_was_just_written_is_parsed_only_if_that_changes_it(
         calls.append(trial.number)
         return read_suggestion(trial)
 
-    monkeypatch.setattr("optuna_hdbo._history.read_suggestion", counted)
+    monkeypatch.setattr("optuna_hdbo._study.history.read_suggestion", counted)
     history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
     history.read(study, ASKING, space)
     trial = study.ask(SPACE)

@@ -19,7 +19,7 @@ from hypothesis import Phase
 from hypothesis import given
 from hypothesis import settings
 
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 SHRINK = "HDBO_SHRINK" in os.environ

@@ -20,7 +20,7 @@ from fakes import mixed_objective
 from histories import INTERPRETED
 from histories import affordable
 
-from optuna_hdbo._attributes import read_suggestion
+from optuna_hdbo._study.attributes import read_suggestion
 
 
 SETTINGS: dict[str, Any] = {

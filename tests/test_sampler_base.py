@@ -31,10 +31,10 @@ from optuna.trial import TrialState
 import optuna_hdbo
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._sampler import MethodSampler
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 def points(study: optuna.Study) -> list[dict[str, Any]]:

@@ -23,8 +23,8 @@ from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import GPUCBSampler
 from optuna_hdbo import SOOSampler
 from optuna_hdbo import VSBOSampler
-from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list(EVERY))

@@ -23,7 +23,7 @@ from fakes import mixed_objective
 from histories import affordable
 
 import optuna_hdbo
-from optuna_hdbo import _attributes
+from optuna_hdbo._study import attributes
 
 
 SETTINGS: dict[str, Any] = {
@@ -90,7 +90,7 @@ def genuine() -> Callable[[str], list[optuna.trial.FrozenTrial]]:
 
 
 def texts(trial: optuna.trial.FrozenTrial) -> str:
-    return "".join(_attributes.stored_chunks(trial))
+    return "".join(attributes.stored_chunks(trial))
 
 
 @every_sampler
@@ -99,7 +99,7 @@ def test_attributes_are_json_of_a_version(
 ) -> None:
     for trial in genuine(name)[1:]:
         fields = json.loads(texts(trial))
-        assert fields["version"] == _attributes.VERSION
+        assert fields["version"] == attributes.VERSION
         assert set(fields) == {"version", "method", "params", "record"}
         ours = {k for k in trial.system_attrs if k.startswith("hdbo:")}
         assert ours == {f"hdbo:suggestion:{i}" for i in range(len(ours))}
@@ -227,7 +227,7 @@ def go_on(
         study.optimize(mixed_objective, n_trials=n)
     assert not [message for message in caplog.messages if "at random" in message]
     for trial in study.trials[-n:]:
-        suggestion = _attributes.read_suggestion(trial)
+        suggestion = attributes.read_suggestion(trial)
         assert suggestion is not None
         assert suggestion.method is not None
         assert set(suggestion.params) == set(trial.params)
@@ -236,7 +236,7 @@ def go_on(
 def test_a_text_of_any_length_is_not_parsed() -> None:
     study = optuna.create_study()
     trial = study.ask()
-    text = _attributes.StoredSuggestion({}, None, {"a": "x" * _attributes.MAX_LENGTH}).to_text()
+    text = attributes.StoredSuggestion({}, None, {"a": "x" * attributes.MAX_LENGTH}).to_text()
     study._storage.set_trial_system_attr(trial._trial_id, "hdbo:suggestion:0", text)
     with pytest.raises(ValueError, match="longer than"):
-        _attributes.read_suggestion(study.trials[0])
+        attributes.read_suggestion(study.trials[0])

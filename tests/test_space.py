@@ -20,9 +20,9 @@ from optuna.distributions import IntDistribution
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 
-from optuna_hdbo._space import MAX_GRID_SIZE
-from optuna_hdbo._space import CommonParameters
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.space import MAX_GRID_SIZE
+from optuna_hdbo._study.space import CommonParameters
+from optuna_hdbo._study.space import SearchSpace
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import Groups
 from optuna_hdbo import get_groups
-from optuna_hdbo._attributes import CHUNK_LENGTH
+from optuna_hdbo._study.attributes import CHUNK_LENGTH
 
 
 FIT: dict[str, Any] = {

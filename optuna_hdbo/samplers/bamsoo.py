@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 if TYPE_CHECKING:

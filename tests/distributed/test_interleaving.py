@@ -21,14 +21,14 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 
 import optuna_hdbo
-from optuna_hdbo import _attributes
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._sampler import MAX_ROUNDS
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo._study import attributes
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.samplers.base import MAX_ROUNDS
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 SPACE: dict[str, BaseDistribution] = {f"x{i}": FloatDistribution(0, 1) for i in range(3)}
@@ -140,7 +140,7 @@ def test_equal_points_are_given_up_for_what_the_method_says_next(url: str, n: in
     assert n_distinct(points) == n
     trials = optuna.load_study(study_name="s", storage=open_storage(url)).trials[8:]
     for trial in trials:
-        suggestion = _attributes.read_suggestion(trial)
+        suggestion = attributes.read_suggestion(trial)
         assert suggestion is not None
         assert suggestion.params == trial.params
         assert suggestion.record in (None, {"long": "x" * 5000})
@@ -208,7 +208,7 @@ def test_half_written_suggestions_are_nobodys(monkeypatch: pytest.MonkeyPatch) -
     trial = study.ask()
     storage = study._storage
     texts = [
-        _attributes.StoredSuggestion({"x": x}, "m", {"long": letter * 6000}).to_text()
+        attributes.StoredSuggestion({"x": x}, "m", {"long": letter * 6000}).to_text()
         for x, letter in ((0.1, "a"), (0.9, "b"))
     ]
     seen = []
@@ -216,12 +216,12 @@ def test_half_written_suggestions_are_nobodys(monkeypatch: pytest.MonkeyPatch) -
 
     def spy(trial_id: int, key: str, value: Any) -> None:
         write(trial_id, key, value)
-        seen.append(_attributes.read_suggestion(study.trials[0]))
+        seen.append(attributes.read_suggestion(study.trials[0]))
 
     frozen = study.trials[0]
-    _attributes.write_suggestion(study, frozen, texts[0])
+    attributes.write_suggestion(study, frozen, texts[0])
     monkeypatch.setattr(storage, "set_trial_system_attr", spy)
-    _attributes.write_suggestion(study, frozen, texts[1], replaces=True)
+    attributes.write_suggestion(study, frozen, texts[1], replaces=True)
     assert seen[-1] is not None
     assert seen[-1].params == {"x": 0.9}
     assert seen[:-1] == [None] * (len(seen) - 1)

@@ -17,8 +17,8 @@ from histories import INTERPRETED
 from optuna.trial import TrialState
 
 import optuna_hdbo
-from optuna_hdbo._sampler import MethodSampler
 from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 pytestmark = [

@@ -20,18 +20,18 @@ from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo._attributes import StoredSuggestion
-from optuna_hdbo._attributes import read_trials
-from optuna_hdbo._attributes import study_key
-from optuna_hdbo._attributes import write_report
-from optuna_hdbo._attributes import write_suggestion
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._history import History
-from optuna_hdbo._space import CommonParameters
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.attributes import StoredSuggestion
+from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo._study.attributes import study_key
+from optuna_hdbo._study.attributes import write_report
+from optuna_hdbo._study.attributes import write_suggestion
+from optuna_hdbo._study.history import History
+from optuna_hdbo._study.space import CommonParameters
+from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion

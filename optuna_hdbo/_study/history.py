@@ -20,14 +20,14 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo._attributes import StoredSuggestion
-from optuna_hdbo._attributes import constraints_of
-from optuna_hdbo._attributes import read_suggestion
-from optuna_hdbo._attributes import read_trials
-from optuna_hdbo._attributes import stored_chunks
-from optuna_hdbo._attributes import study_key
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._space import SearchSpace
+from optuna_hdbo._study.attributes import StoredSuggestion
+from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo._study.attributes import stored_chunks
+from optuna_hdbo._study.attributes import study_key
+from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State
