@@ -19,8 +19,10 @@ if TYPE_CHECKING:  # what _MODULES says, for type checkers
     from optuna_hdbo.samplers.bamsoo import BaMSOOSampler as BaMSOOSampler
     from optuna_hdbo.samplers.gp_mi import GPMISampler as GPMISampler
     from optuna_hdbo.samplers.gp_ucb import GPUCBSampler as GPUCBSampler
+    from optuna_hdbo.samplers.hdbo import HDBOSampler as HDBOSampler
     from optuna_hdbo.samplers.ms_ucb import MSUCBSampler as MSUCBSampler
     from optuna_hdbo.samplers.soo import SOOSampler as SOOSampler
+    from optuna_hdbo.samplers.turbo import TuRBOSampler as TuRBOSampler
     from optuna_hdbo.samplers.vs_bo import VSBOSampler as VSBOSampler
     from optuna_hdbo.structure import Groups as Groups
     from optuna_hdbo.structure import Selection as Selection
@@ -35,9 +37,11 @@ _MODULES = {
     "GPUCBSampler": "samplers.gp_ucb",
     "GradISImportanceEvaluator": "importance",
     "Groups": "structure",
+    "HDBOSampler": "samplers.hdbo",
     "MSUCBSampler": "samplers.ms_ucb",
     "SOOSampler": "samplers.soo",
     "Selection": "structure",
+    "TuRBOSampler": "samplers.turbo",
     "VSBOSampler": "samplers.vs_bo",
     "get_groups": "structure",
     "get_selections": "structure",

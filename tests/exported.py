@@ -18,6 +18,7 @@ SAMPLERS: dict[str, Create] = {
 PUBLISHED: dict[str, Create] = {
     f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
     for name, sampler in SAMPLERS.items()
+    if hasattr(sampler, "as_published")  # a portfolio has no paper
 }
 EVERY = {**SAMPLERS, **PUBLISHED}
 

@@ -76,7 +76,8 @@ def test_the_published_settings_are_as_the_page_has_them(
     monkeypatch.setattr(
         SAMPLERS[sampler], "__init__", lambda self, **settings: given.update(settings)
     )
-    if type(PUBLISHED[f"{sampler}, published"]()) is not SAMPLERS[sampler]:
+    build = PUBLISHED.get(f"{sampler}, published")
+    if build is None or type(build()) is not SAMPLERS[sampler]:
         return  # the published algorithm is another sampler, which has its own page
     monkeypatch.undo()
     expected = {**defaults(sampler), **given}

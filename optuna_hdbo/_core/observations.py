@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 from typing import Literal
@@ -15,6 +16,7 @@ import numpy as np
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.outputs import Output
 
 
 MOST_MODELLED = 400
@@ -71,6 +73,8 @@ class Observations:
         Number of the trial that the point is for.
     sign : float
         ``sign * values`` are the objective's values.
+    output : Output or None
+        The transformation that ``values`` have gone through, see :meth:`warped`.
 
     Attributes
     ----------
@@ -90,6 +94,7 @@ class Observations:
     records: Sequence[Record] = ()
     step: int = 0
     sign: float = 1.0
+    output: Output | None = None
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
@@ -129,7 +134,37 @@ class Observations:
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""
-        return self.sign * (y * self.scale + self.shift)
+        value = y * self.scale + self.shift
+        if self.output is not None:
+            value = float(self.output.inverse(np.array([value]))[0])
+        return self.sign * value
+
+    def std_in_units(self, y: float, std: float) -> float:
+        """Return half the width, in the objective's units, of y - std to y + std."""
+        if self.output is None:
+            return std * self.scale
+        return abs(self.in_units(y + std) - self.in_units(y - std)) / 2.0
+
+    @cached_property
+    def modelled_values(self) -> FloatArray:
+        """Values made finite, and in long studies in focus, as models see them; shape (n,)."""
+        return finite(focused(self.values, self.feasible))
+
+    def warped(self, output: Output) -> Observations:
+        """Return the same observations with their values transformed."""
+        return replace(self, values=output(self.modelled_values), output=output)
+
+    @property
+    def log_slope(self) -> FloatArray:
+        """Logarithm of the derivative of ``y`` by the values before any warping, shape (n,).
+
+        With it, densities of ``y`` become densities of values in the objective's units.
+        """
+        n = len(self.values)
+        if self.output is None:
+            return np.full(n, -math.log(self.scale))
+        before = self.output.inverse(self.values)
+        return np.asarray(self.output.log_slope(before) - math.log(self.scale), np.float64)
 
     @classmethod
     def from_arrays(
@@ -168,14 +203,8 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     if len(values) == 0:
         return np.zeros_like(values), 0.0, 1.0
     # NaN is neither end's to hide; numbers of Python's own are quicker, and overflow silently.
+    values = finite(values)
     low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-    if not (low > -_LARGEST and high < _LARGEST):
-        finite = values[np.isfinite(values)]
-        if len(finite) == 0:
-            return np.zeros_like(values), 0.0, 1.0
-        # Halving the range keeps differences of values near the largest float finite.
-        low, high = max(float(finite.min()), -_LARGEST), min(float(finite.max()), _LARGEST)
-        values = np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
     middle = low / 2 + high / 2
     unit = max(high / 2 - low / 2, 0.0)
     if unit <= 1e-14 * abs(middle) or unit == 0.0:
@@ -185,6 +214,21 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     scaled -= mean
     std = math.sqrt(float(np.add.reduce(scaled * scaled)) / len(scaled))
     return scaled / std, middle + mean * unit, std * unit
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """Return values (n,) with non-finite ones moved to the finite extremes; zeros without any."""
+    if len(values) == 0:
+        return values
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    if low > -_LARGEST and high < _LARGEST:
+        return values
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return np.zeros_like(values)
+    # Halving the range keeps differences of values near the largest float finite.
+    low, high = max(float(known.min()), -_LARGEST), min(float(known.max()), _LARGEST)
+    return np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
 
 
 def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:

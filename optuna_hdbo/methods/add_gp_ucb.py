@@ -144,8 +144,8 @@ class AddGPUCB:
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
             # As long as the plain model makes progress, there is nothing to take apart; later it
             # keeps asking what the groups may have got wrong.
-            feasibility = self._constraints.fit(domain, seen, memory)
-            x, posterior = self._plain.query(domain, seen, memory, 0.0, rng, feasibility)
+            x, model = self._plain.query(domain, seen, memory, 0.0, rng, self._constraints)
+            posterior = model.posterior
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
         cap, small = memory.recall("cap", _bandwidth_cap) or (PUBLISHED_BOUNDS.lengthscale[1], 0)

@@ -126,7 +126,7 @@ class GPMI:
         """Return the next point."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         if self._additive is None:
-            posterior = self._models.drawn(domain, seen, memory, rng)
+            posterior = self._models.drawn(domain, seen, memory, rng).posterior
         else:
             learning = streams.generator(f"{self.name}:groups", seen.step)
             fitted = self._additive.fitted(domain, seen, memory, learning)

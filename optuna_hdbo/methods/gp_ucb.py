@@ -18,13 +18,27 @@ from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import ALL_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
+from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+
+
+BELIEFS = (
+    ALL_MATTER,
+    FEW_MATTER,
+    NONE_INTERACT,
+    ALL_MATTER_WARPED,
+    FEW_MATTER_WARPED,
+    NONE_INTERACT_WARPED,
+)
+"""The beliefs of the default ensemble."""
 
 
 class GPUCB:
@@ -43,12 +57,13 @@ class GPUCB:
         n_cyc: int | None = None,
         beta: Beta = 4.0,
         alternate: bool = True,
+        warp: bool = True,
     ) -> None:
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
-        beliefs = (ALL_MATTER, FEW_MATTER, NONE_INTERACT)
+        beliefs = BELIEFS if warp else BELIEFS[:3]
         models = Ensemble(kernel, ard, beliefs, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)
@@ -61,6 +76,6 @@ class GPUCB:
         rng = streams.generator(self.name, seen.step)
         width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
         memory = Memory(seen.records)
-        feasibility = self._constraints.fit(domain, seen, memory)
-        x, posterior = self._queries.query(domain, seen, memory, width, rng, feasibility)
-        return Suggestion(x, memory.kept or None, prediction(seen, posterior, x))
+        x, model = self._queries.query(domain, seen, memory, width, rng, self._constraints)
+        report = prediction(model.seen, model.posterior, x, model.evidence)
+        return Suggestion(x, memory.kept or None, report)

@@ -136,7 +136,7 @@ class MSUCB:
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         ard = len(domain) <= MOST_LENGTHSCALES if self.ard is None else self.ard
         if ard:
-            posterior = self._models.drawn(domain, seen, memory, rng)
+            posterior = self._models.drawn(domain, seen, memory, rng).posterior
         else:
             posterior = self._isotropic.posterior(domain, seen, memory)
         feasibility = self._constraints.fit(domain, seen, memory)

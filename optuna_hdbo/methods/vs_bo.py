@@ -7,6 +7,7 @@ ones are kept as long as they make the data likelier, and the search goes on in 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Literal
 
@@ -25,10 +26,8 @@ from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import Ensemble
-from optuna_hdbo._core.models.ensemble import draw_model
 from optuna_hdbo._core.models.selected import WHOLE
 from optuna_hdbo._core.models.selected import SelectedModel
 from optuna_hdbo._core.models.subsets import restricted
@@ -44,6 +43,10 @@ from optuna_hdbo.methods.base import Suggestion
 
 Criterion = Literal["gain", "momentum"]
 Unimportant = Literal["cma", "mix", "incumbent"]
+AHEAD, LEAST_SHARE = 1.0, 0.1
+"""Nats per observation by which the model of all columns has to predict better than the sum over
+columns to be asked as often, and the least share of either."""
+
 SUM_GROWTH = 0.05
 """A new fit of the sum over columns is due when observations have grown by this share."""
 
@@ -147,8 +150,11 @@ class VSBO:
         be seen, and a sum finds those in the fewest observations.
         """
         by_column = self._by_column.posterior(domain, seen, NONE_INTERACT, memory, SUM_GROWTH)
-        both = joint, by_column
-        return both[draw_model(both, (FEW_MATTER, NONE_INTERACT), rng)]
+        gain = by_column.log_predictive() + AHEAD - joint.log_predictive()
+        share = np.clip(
+            1.0 / (1.0 + math.exp(min(-4.0 * gain, 700.0))), LEAST_SHARE, 1.0 - LEAST_SHARE
+        )
+        return by_column if rng.random() > 1.0 - share else joint
 
     def _improve(
         self,

@@ -24,8 +24,8 @@ class GPUCBSampler(MethodSampler):
     good trials looks idle to a model and would stay there. Three models answer: one expects every
     parameter to matter (with the prior of Optuna's ``GPSampler``), one, with a prior scaled by the
     dimension, that few do (Hvarfner, Hellsten & Nardi 2024), and one takes the objective for a sum
-    over single parameters. Whichever predicts the observations better, each from all the others,
-    is asked more often.
+    over single parameters. Each of them also exists with warped values. The model that has
+    predicted new trials best lately is asked most often.
     :meth:`as_published` gives the paper's GP-UCB instead.
 
     Parameters
@@ -34,13 +34,16 @@ class GPUCBSampler(MethodSampler):
     ard : bool
         A lengthscale per parameter, or one for all.
     n_cyc : int or None
-        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+        Observations between two fits; ``None`` is 8 % of the observations, at least 2.
     beta : float, callable or str
         Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 4, two
         standard deviations, was chosen by benchmark.
     alternate : bool
         Whether queries are expected improvements and probes, or all are upper confidence bounds
         over the whole space.
+    warp : bool
+        Whether each model also competes with values that are warped to look normal (Yeo & Johnson
+        2000).
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
         As for :class:`AddGPUCBSampler`.
 
@@ -60,6 +63,7 @@ class GPUCBSampler(MethodSampler):
         n_cyc: int | None = None,
         beta: float | Callable[[int], float] | Literal["practical", "theory"] = 4.0,
         alternate: bool = True,
+        warp: bool = True,
         seed: int | None = None,
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
@@ -69,7 +73,7 @@ class GPUCBSampler(MethodSampler):
         from optuna_hdbo.methods.gp_ucb import GPUCB
 
         super().__init__(
-            GPUCB(kernel=kernel, ard=ard, n_cyc=n_cyc, beta=beta, alternate=alternate),
+            GPUCB(kernel=kernel, ard=ard, n_cyc=n_cyc, beta=beta, alternate=alternate, warp=warp),
             seed=seed,
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,

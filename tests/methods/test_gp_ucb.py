@@ -11,6 +11,7 @@ from histories import affordable
 from histories import make_domain
 
 from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import GPUCB
 
 
@@ -21,8 +22,10 @@ def peak(x: np.ndarray) -> float:
 def test_all_beliefs_are_fitted_and_kept() -> None:
     ledger = Ledger.started(make_domain(None, None), 8, peak)
     first, *others = ledger.run(GPUCB(n_cyc=100), 4)
-    fits = {"plain:inverse-square", "plain:dimension-scaled", "plain:inverse-square:separable"}
-    assert set(first.record or {}) == fits
+    fits = {f"plain:{belief.key}" for belief in BELIEFS}
+    warped = {f"{key}:output" for key in fits if key.endswith(":warped")}
+    assert len(fits) == 6
+    assert set(first.record or {}) == fits | warped | {f"{key}:evidence" for key in fits}
     assert not any(suggestion.record for suggestion in others)
 
 
@@ -31,7 +34,7 @@ def test_a_wider_bound_explores_more() -> None:
     deviations = np.empty((9, 2))
     for seed in range(len(deviations)):
         for i, beta in enumerate((0.0, 100.0)):
-            method = GPUCB(beta=beta, alternate=False)
+            method = GPUCB(beta=beta, alternate=False, warp=False)
             suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(seed))
             deviations[seed, i] = suggestion.report["std"]
     assert (deviations[:, 1] >= deviations[:, 0]).all()

@@ -62,7 +62,7 @@ def test_incumbents_add_subspaces_through_where_climbs_from_them_lead() -> None:
     seen = ledger.seen()
     method = MSUCB(d=2)
     rng = np.random.default_rng(0)
-    posterior = method._models.drawn(ledger.domain, seen, Memory(), rng)
+    posterior = method._models.drawn(ledger.domain, seen, Memory(), rng).posterior
     acquisition = Analytic.ucb(posterior, 0.5)
     spaces = method.subspaces(ledger.domain, seen, Streams(0))
     starts = seen.X[np.argsort(-seen.y)[:3]]

@@ -58,6 +58,7 @@ class ConstraintModels:
                 values=z,
                 numbers=seen.numbers[told],
                 constraints=np.empty((len(told), 0)),
+                output=None,
             )
             model = self._models.setdefault(j, self._model(j))
             posterior = model.posterior(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -16,7 +17,9 @@ from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import along_axes
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._core.observations import Observations
 
 
@@ -39,13 +42,18 @@ def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
     return bool(rng.random() < min(MOST_PROBES, PROBES_PER_COLUMN / n_columns))
 
 
-def prediction(seen: Observations, posterior: Posterior, x: FloatArray) -> dict[str, float]:
-    """Return what the model expects at x (D,), in the objective's units."""
+def prediction(
+    seen: Observations, posterior: Posterior, x: FloatArray, evidence: Evidence | None = None
+) -> dict[str, float]:
+    """Return what the model expects at x (D,), in the objective's units.
+
+    With ``evidence``, the standard deviation is that of honest intervals, noise included.
+    """
     mean, variance = posterior.predict(x[None])
-    return {
-        "predicted": seen.in_units(float(mean[0])),
-        "std": float(np.sqrt(variance[0])) * seen.scale,
-    }
+    y, var = float(mean[0]), float(variance[0])
+    if evidence is not None:
+        var = evidence.inflation * (var + posterior.kernel.noise)
+    return {"predicted": seen.in_units(y), "std": seen.std_in_units(y, math.sqrt(var))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +82,19 @@ class EnsembleQueries:
         memory: Memory,
         root_beta: float,
         rng: np.random.Generator,
-        feasibility: Feasibility,
-    ) -> tuple[FloatArray, Posterior]:
-        """Return the next point, and the posterior that it is from."""
-        posterior = self.models.drawn(domain, seen, memory, rng)
+        constraints: ConstraintModels,
+    ) -> tuple[FloatArray, Believed]:
+        """Return the next point, and the model that it is from."""
+        believed = self.models.drawn(domain, seen, memory, rng)
+        posterior = believed.posterior
+        feasibility = constraints.fit(domain, believed.seen, memory)
         best = good_points(seen.X, feasibility.merit)
         if self.probes and is_probe(rng, len(domain)):
             bound = feasibility.optimistic(posterior, root_beta)
-            return along_axes(domain, best[0], bound, rng, seen.known), posterior
+            return along_axes(domain, best[0], bound, rng, seen.known), believed
         if self.acquisition == "ucb":
             acquisition = feasibility.optimistic(posterior, root_beta)
         else:
             acquisition = feasibility.improvement(posterior)
         effort = self.effort.at(len(seen.y))
-        return maximise(acquisition, domain, best, seen.known, rng, effort=effort), posterior
+        return maximise(acquisition, domain, best, seen.known, rng, effort=effort), believed

@@ -9,13 +9,13 @@ from dataclasses import field
 import numpy as np
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -23,15 +23,20 @@ from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.evidence import Evidence
+from optuna_hdbo._core.models.evidence import shares
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.outputs import Output
+from optuna_hdbo._core.outputs import warped_output
 
 
-LEAST_SHARE = 0.1
-"""Of the queries that even the worst of several models gets."""
+LEAST_SHARE, ODDS_PER_NAT = 0.04, 0.5
+"""Share of the queries that even the worst of several models gets, and how the odds of two models
+grow with the difference of their evidence. Both were chosen on the tuning problems."""
 
-QUERY_GROWTH, SPARE_GROWTH = 0.025, 0.15
-"""A new fit is due when observations have grown by this share: of the model that the next query is
-made with, and of the others."""
+QUERY_GROWTH, GROWTH_OF_SEVERAL = 0.025, 0.08
+"""Share of new observations after which a model is fitted again: one that is alone, and each of
+several. These have the same, because only models that are equally fresh can be compared."""
 
 WARM_STEPS, COLD_STEPS = 6, 40
 """Steps of a fit that goes on from another, and of one from nowhere."""
@@ -51,18 +56,18 @@ class Belief:
         Of the lengthscales: how many columns matter.
     separable : bool
         Whether the function is a sum of functions of one column each.
-    ahead : float
-        Nats per observation by which another model has to predict better to be asked as often.
+    warped : bool
+        Whether values are warped so that they look normal.
     """
 
     prior: PriorName
     separable: bool = False
-    ahead: float = 0.0
+    warped: bool = False
 
     @property
     def key(self) -> str:
         """What its fits are recorded under."""
-        return f"{self.prior}:separable" if self.separable else self.prior
+        return self.prior + ":separable" * self.separable + ":warped" * self.warped
 
     def groups(self, domain: Domain) -> list[IntArray]:
         """Return the columns that the function is a sum over."""
@@ -71,33 +76,37 @@ class Belief:
 
 
 FLAT = Belief("flat")
-
-ALL_MATTER = Belief("inverse-square", ahead=1.0)
-
+ALL_MATTER = Belief("inverse-square")
 FEW_MATTER = Belief("dimension-scaled")
-
-NONE_INTERACT = Belief("inverse-square", separable=True, ahead=1.0)
-"""Where all columns matter, queries are worth many times those of who expects few, and where they
-do not, the latter soon predicts better by whole nats. One column at a time needs the fewest
-observations by far, and where columns interact it is soon seen not to do."""
-
-
-def shares(scores: FloatArray) -> FloatArray:
-    """Return how often to ask each model, (k,), by what it predicts in nats per observation."""
-    odds = np.exp(4.0 * (scores - scores.max()))
-    share = odds / odds.sum()
-    low = share < LEAST_SHARE
-    share[low] = LEAST_SHARE
-    share[~low] *= (1.0 - LEAST_SHARE * low.sum()) / share[~low].sum()
-    return np.asarray(share, np.float64)
+NONE_INTERACT = Belief("inverse-square", separable=True)
+ALL_MATTER_WARPED = Belief("inverse-square", warped=True)
+FEW_MATTER_WARPED = Belief("dimension-scaled", warped=True)
+NONE_INTERACT_WARPED = Belief("inverse-square", separable=True, warped=True)
 
 
-def draw_model(
-    posteriors: Sequence[Posterior], beliefs: Sequence[Belief], rng: np.random.Generator
-) -> int:
-    """Return which of the posteriors under these beliefs is asked this time."""
-    scores = [p.log_predictive() + b.ahead for p, b in zip(posteriors, beliefs, strict=True)]
-    return int((rng.random() > np.cumsum(shares(np.array(scores)))[:-1]).sum())
+@dataclass(frozen=True, eq=False)
+class Believed:
+    """What a model says under its belief.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    seen : Observations
+        The observations as the model sees them: ``y`` is what the posterior is of.
+    evidence : Evidence
+        How well it has predicted so far.
+    """
+
+    posterior: Posterior
+    seen: Observations
+    evidence: Evidence
+
+
+def draw_model(models: Sequence[Believed], rng: np.random.Generator) -> Believed:
+    """Return the model that is asked this time, by the evidence for each."""
+    nats = np.array([model.evidence.nats for model in models])
+    share = shares(nats, ODDS_PER_NAT, LEAST_SHARE)
+    return models[int((rng.random() > np.cumsum(share)[:-1]).sum())]
 
 
 def n_fit_steps(warm: Fitted | None, starts: list[Kernel], warm_steps: int = 12) -> list[int]:
@@ -123,8 +132,8 @@ def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
 class Ensemble:
     """Gaussian processes over all columns, each under a belief that contradicts the others.
 
-    Each belief has its own fit, and a draw decides which is asked, in favour of the one whose
-    leave-one-out predictions are better: what one's model cannot see, the others' queries show.
+    Each belief has its own fit. A draw decides which model is asked, in favour of the one that has
+    predicted better lately: the queries of others show what a model cannot see.
 
     Parameters
     ----------
@@ -150,15 +159,61 @@ class Ensemble:
 
     def drawn(
         self, domain: Domain, seen: Observations, memory: Memory, rng: np.random.Generator
-    ) -> Posterior:
-        """Return the posterior under one of the beliefs, drawn by how well they predict."""
+    ) -> Believed:
+        """Return the model under one of the beliefs, drawn by how well they predict."""
         # A single column has nothing to interact with.
         beliefs = [b for b in self.beliefs if len(domain) > 1 or not b.separable]
-        i = 0
-        if len(beliefs) > 1:
-            spare = [self.posterior(domain, seen, b, memory, SPARE_GROWTH) for b in beliefs]
-            i = draw_model(spare, beliefs, rng)
-        return self.posterior(domain, seen, beliefs[i], memory)
+        if len(beliefs) == 1:
+            return self.believed(domain, seen, beliefs[0], memory)
+        models = [
+            self.believed(domain, seen, b, memory, GROWTH_OF_SEVERAL, compared=True)
+            for b in beliefs
+        ]
+        return draw_model(models, rng)
+
+    def believed(
+        self,
+        domain: Domain,
+        seen: Observations,
+        belief: Belief,
+        memory: Memory,
+        growth: float = QUERY_GROWTH,
+        *,
+        compared: bool = False,
+    ) -> Believed:
+        """Return the model under a belief, fitted anew if that is due.
+
+        Only models that are ``compared`` with others keep a record of their predictions.
+        """
+        key, n = f"{self.name}:{belief.key}", len(seen.y)
+        groups = belief.groups(domain)
+        evidence = memory.recall(f"{key}:evidence", Evidence.from_json) or Evidence()
+        last = recall_fit(memory, key, domain, groups)
+        if compared and last is not None and n > last.n:
+            within = self._seen(seen, belief, key, memory)
+            posterior = self._posterior(key, last, within)
+            evidence = evidence.after(posterior, last.n, within, seen)
+
+        def refit(warm: Fitted | None) -> Fitted:
+            if belief.warped:
+                output = warped_output(seen.modelled_values)
+                memory.keep(f"{key}:output", output.to_json())
+            if compared:
+                memory.keep(f"{key}:evidence", evidence.to_json())
+            return self._fit(domain, self._seen(seen, belief, key, memory), belief, warm)
+
+        fitted = recall_or_refit(
+            memory, key, domain, n, refit, groups=groups, n_cyc=self.n_cyc, growth=growth
+        )
+        within = self._seen(seen, belief, key, memory)
+        return Believed(self._posterior(key, fitted, within), within, evidence)
+
+    @staticmethod
+    def _seen(seen: Observations, belief: Belief, key: str, memory: Memory) -> Observations:
+        if not belief.warped:
+            return seen
+        output = memory.recall(f"{key}:output", Output.from_json)
+        return seen if output is None else seen.warped(output)
 
     def posterior(
         self,
@@ -169,17 +224,9 @@ class Ensemble:
         growth: float = QUERY_GROWTH,
     ) -> Posterior:
         """Return the posterior under a belief, fitted anew if that is due."""
-        key = f"{self.name}:{belief.key}"
-        fitted = recall_or_refit(
-            memory,
-            key,
-            domain,
-            len(seen.y),
-            lambda last: self._fit(domain, seen, belief, last),
-            groups=belief.groups(domain),
-            n_cyc=self.n_cyc,
-            growth=growth,
-        )
+        return self.believed(domain, seen, belief, memory, growth).posterior
+
+    def _posterior(self, key: str, fitted: Fitted, seen: Observations) -> Posterior:
         cache = self._caches.setdefault(key, FactorCache())
         return cache.posterior(fitted, seen.X, seen.y, seen.pending)
 

@@ -1,0 +1,143 @@
+"""Warped values: a monotone transformation under which observed values look normal.
+
+A few very poor values, such as those of the first trials on an ill-conditioned function, make all
+good values look alike once they are standardised. The power transformation of Yeo & Johnson (2000)
+compresses such a tail. Its derivative makes densities of warped and plain values comparable.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from optuna_hdbo._core.domain import FloatArray
+
+
+POWERS = (-1.0, 3.0)
+"""Range of the power. 1 is linear; 2 takes the logarithm of how far a poor value falls behind."""
+
+QUARTILES_TO_STD = 1.349
+"""Distance of the quartiles of a normal distribution, in standard deviations."""
+
+_LARGEST = 1e300
+
+
+@dataclass(frozen=True)
+class Output:
+    """A monotone transformation of observed values.
+
+    Parameters
+    ----------
+    centre, width : float
+        Values are first reduced to ``(value - centre) / width``.
+    power : float
+        Power of the Yeo-Johnson transformation; 1 leaves the reduced values as they are.
+    shift, scale : float
+        Mean and standard deviation of the transformed values of the fit.
+    """
+
+    centre: float
+    width: float
+    power: float = 1.0
+    shift: float = 0.0
+    scale: float = 1.0
+
+    def __call__(self, values: FloatArray) -> FloatArray:
+        """Return the transformed values, shape (n,)."""
+        return (yeo_johnson(self._reduced(values), self.power) - self.shift) / self.scale
+
+    def log_slope(self, values: FloatArray) -> FloatArray:
+        """Return the logarithm of the derivative at values (n,), shape (n,)."""
+        u = self._reduced(values)
+        sign = np.where(u >= 0.0, 1.0, -1.0)
+        slope = sign * (self.power - 1.0) * np.log1p(np.abs(u))
+        return np.asarray(slope - math.log(self.width) - math.log(self.scale), np.float64)
+
+    def inverse(self, y: FloatArray) -> FloatArray:
+        """Return the values that are transformed to y (n,); the nearest possible ones."""
+        u = inverse_yeo_johnson(y * self.scale + self.shift, self.power)
+        return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
+
+    def _reduced(self, values: FloatArray) -> FloatArray:
+        return np.asarray((values - self.centre) / self.width, np.float64)
+
+    def to_json(self) -> dict[str, float]:
+        """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
+        return {name: float(f"{getattr(self, name):.6g}") for name in _FIELDS}
+
+    def rounded(self) -> Output:
+        """Return what a reader of :meth:`to_json` gets."""
+        return Output(**self.to_json())
+
+    @classmethod
+    def from_json(cls, data: Any) -> Output | None:
+        """Return what an object describes, None if it is no output."""
+        if not isinstance(data, Mapping) or set(data) != set(_FIELDS):
+            return None
+        if not all(type(data[name]) in (int, float) for name in _FIELDS):
+            return None
+        try:
+            numbers = {name: float(data[name]) for name in _FIELDS}
+        except OverflowError:
+            return None
+        valid = all(abs(number) < _LARGEST for number in numbers.values())
+        valid = valid and numbers["width"] > 0.0 and numbers["scale"] > 1e-12
+        valid = valid and POWERS[0] <= numbers["power"] <= POWERS[1]
+        return cls(**numbers) if valid else None
+
+
+_FIELDS = ("centre", "width", "power", "shift", "scale")
+
+
+def warped_output(values: FloatArray) -> Output:
+    """Return the power transformation under which finite values (n,) are likeliest to be normal.
+
+    They are reduced by median and quartiles, which a few very poor values do not move. The power
+    maximises the normal likelihood with mean and deviation profiled out (Yeo & Johnson 2000).
+    """
+    low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
+    width = (high - low) / QUARTILES_TO_STD
+    if not (width > 1e-12 * max(abs(centre), 1e-300) and width < _LARGEST):
+        return Output(
+            float(centre), max(float(values.max() - centre), float(centre - values.min()), 1.0)
+        )
+    u = (values - centre) / width
+    log_slopes = float((np.sign(u) * np.log1p(np.abs(u))).sum())
+
+    def loss(power: float) -> float:
+        spread = float(yeo_johnson(u, power).var())
+        return 0.5 * len(u) * math.log(max(spread, 1e-300)) - (power - 1.0) * log_slopes
+
+    power = float(
+        minimize_scalar(loss, bounds=POWERS, method="bounded", options={"xatol": 1e-2}).x
+    )
+    w = yeo_johnson(u, power)
+    return Output(float(centre), float(width), power, float(w.mean()), max(float(w.std()), 1e-9))
+
+
+def yeo_johnson(u: FloatArray, power: float) -> FloatArray:
+    """Return ((u + 1)^p - 1) / p for u >= 0 and -((1 - u)^(2 - p) - 1) / (2 - p) below."""
+    above, below = np.log1p(np.maximum(u, 0.0)), np.log1p(np.maximum(-u, 0.0))
+    return np.asarray(np.where(u >= 0.0, _power(above, power), -_power(below, 2.0 - power)))
+
+
+def inverse_yeo_johnson(w: FloatArray, power: float) -> FloatArray:
+    """Return the numbers that :func:`yeo_johnson` maps to w, or to the nearest possible value."""
+    above = _log_of_power(np.maximum(w, 0.0), power)
+    below = _log_of_power(np.maximum(-w, 0.0), 2.0 - power)
+    return np.asarray(np.where(w >= 0.0, np.expm1(above), -np.expm1(below)))
+
+
+def _power(log: FloatArray, p: float) -> FloatArray:
+    return log if abs(p) < 1e-9 else np.expm1(np.minimum(p * log, 690.0)) / p
+
+
+def _log_of_power(w: FloatArray, p: float) -> FloatArray:
+    if abs(p) < 1e-9:
+        return np.minimum(w, 690.0)
+    return np.minimum(np.log1p(np.maximum(p * w, -1.0 + 1e-12)) / p, 690.0)

@@ -1,0 +1,105 @@
+"""Which expert gets the next query: the one that improves on the best value most often, lately.
+
+Every expert has a Beta distribution of its rate of success. Its counts forget. A draw from each
+decides (Thompson sampling), so that an expert that may be good is tried, and one that is not gets
+few queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+
+
+KEY = "expert"
+"""Key under which a record keeps the name of the expert that suggested the point."""
+
+FORGETTING = 0.9
+"""Weight of an expert's last query against the one before. An effective memory of ten queries."""
+
+WORTHWHILE = 1e-3
+"""Least gain that counts as a success, over the distance of the best value to the median of the
+better half. Smaller gains refine what is known."""
+
+FLOOR = 0.02
+"""Share of the queries that every expert gets in any case."""
+
+
+@dataclass(frozen=True)
+class Credit:
+    """An expert's discounted successes and failures.
+
+    Parameters
+    ----------
+    wins, losses : float
+    """
+
+    wins: float
+    losses: float
+
+    def after(self, *, success: bool) -> Credit:
+        """Return the credit with one more query taken in."""
+        return Credit(
+            FORGETTING * self.wins + float(success), FORGETTING * self.losses + float(not success)
+        )
+
+
+def expert_of(record: Record, names: Sequence[str]) -> str | None:
+    """Return which expert a record names, None if it is none of these."""
+    name = record.data.get(KEY)
+    return name if isinstance(name, str) and name in names else None
+
+
+def is_success(merit: FloatArray, row: int) -> bool:
+    """Tell whether the observation in a row is a worthwhile gain on all before it."""
+    if row == 0:
+        return True
+    earlier = merit[:row]
+    best = float(earlier.max())
+    spread = best - float(np.median(np.partition(earlier, row // 2)[row // 2 :]))
+    return bool(merit[row] > best + WORTHWHILE * spread)
+
+
+def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict[str, Credit]:
+    """Return the credit that each expert has earned; a query without a value is a failure.
+
+    Parameters
+    ----------
+    seen : Observations
+    merit : FloatArray, shape (n,)
+        What observations are ranked by.
+    names : sequence of str
+    """
+    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
+    earned = dict.fromkeys(names, Credit(0.0, 0.0))
+    for record in seen.records:
+        name = expert_of(record, names)
+        if name is None or record.state == "running":
+            continue
+        row = row_of.get(record.number)
+        success = row is not None and is_success(merit, row)
+        earned[name] = earned[name].after(success=success)
+    return earned
+
+
+def order(
+    earned: Mapping[str, Credit], prior: Mapping[str, Credit], rng: np.random.Generator
+) -> list[str]:
+    """Return the experts in the order in which they are asked for this query."""
+    names = list(earned)
+    drawn = [
+        rng.beta(prior[name].wins + earned[name].wins, prior[name].losses + earned[name].losses)
+        for name in names
+    ]
+    ranked = [names[i] for i in np.argsort(-np.array(drawn), kind="stable")]
+    if rng.random() < FLOOR * len(names):
+        first = names[int(rng.integers(len(names)))]
+        ranked = [first, *(name for name in ranked if name != first)]
+    return ranked

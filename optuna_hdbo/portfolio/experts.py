@@ -1,0 +1,77 @@
+"""The experts of the portfolio: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
+from optuna_hdbo.methods.bamsoo import BaMSOO
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.ms_ucb import MSUCB
+from optuna_hdbo.methods.turbo import TuRBO
+from optuna_hdbo.methods.vs_bo import VSBO
+
+
+MOST_MODELLED_COLUMNS = 200
+"""Beyond this many columns only random subspaces are affordable at every trial."""
+
+MOST_TREE_COLUMNS = 60
+"""Beyond this many columns a tree does not even split every column once in 200 trials."""
+
+
+@dataclass(frozen=True)
+class Expert:
+    """A method and when to use it.
+
+    Parameters
+    ----------
+    build : callable
+        Takes whether the objective is deterministic (None: unknown) and returns the method.
+    least, most : int
+        Numbers of columns between which it suits a domain.
+    wins, losses : float
+        What its record of successes begins with, as pseudo-counts.
+    default : bool
+        Whether it takes part unless the user chooses the experts.
+    """
+
+    build: Callable[[bool | None], Method]
+    least: int = 1
+    most: int = 10**9
+    wins: float = 0.5
+    losses: float = 2.0
+    default: bool = True
+
+    def suits(self, domain: Domain) -> bool:
+        """Tell whether the expert is worth a query in this domain."""
+        return self.least <= len(domain) <= self.most
+
+
+EXPERTS: Mapping[str, Expert] = MappingProxyType(
+    {
+        "local": Expert(
+            lambda deterministic: TuRBO(), most=MOST_MODELLED_COLUMNS, wins=2.0, losses=2.0
+        ),
+        "global": Expert(lambda deterministic: GPUCB(), most=MOST_MODELLED_COLUMNS),
+        "tree": Expert(
+            lambda deterministic: BaMSOO(deterministic=deterministic is not False),
+            most=MOST_TREE_COLUMNS,
+        ),
+        "groups": Expert(
+            lambda deterministic: AddGPUCB(),
+            least=3,
+            most=MOST_MODELLED_COLUMNS,
+            default=False,
+        ),
+        "selection": Expert(
+            lambda deterministic: VSBO(), least=3, most=MOST_MODELLED_COLUMNS, default=False
+        ),
+        "subspaces": Expert(lambda deterministic: MSUCB(), least=MOST_MODELLED_COLUMNS + 1),
+    }
+)
+"""Every expert by name. The pseudo-counts were chosen on the tuning problems."""

@@ -1,0 +1,123 @@
+"""The flagship: several methods share every observation, and the most successful one is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Sequence
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.experts import EXPERTS
+
+
+REFINED = 1e-3
+"""Root mean square distance from the best point within which a query refines it."""
+
+WINDOW, MOST_REFINED = 30, 1.0 / 6.0
+"""Share of the last queries that may refine the best point. A trial is worth more than a digit."""
+
+REFINES = "refines"
+"""Key under which a record says that the query was a refinement."""
+
+
+class HDBO:
+    """A portfolio of methods.
+
+    The parameters are those of :class:`optuna_hdbo.HDBOSampler`, where they are described.
+    """
+
+    name = "hdbo"
+
+    def __init__(
+        self,
+        *,
+        experts: Sequence[str] | None = None,
+        deterministic_objective: bool | None = None,
+    ) -> None:
+        self.names = _checked(experts)
+        self._chosen = experts is not None
+        self._experts: Mapping[str, Method] = {
+            name: EXPERTS[name].build(deterministic_objective) for name in self.names
+        }
+
+    def validate(self, domain: Domain) -> None:
+        """Let every expert object to its settings."""
+        for name in self.experts_for(domain):
+            self._experts[name].validate(domain)
+
+    def experts_for(self, domain: Domain) -> tuple[str, ...]:
+        """Return the experts that suit a domain, or all that the user has chosen."""
+        suited = tuple(name for name in self.names if EXPERTS[name].suits(domain))
+        return self.names if self._chosen or not suited else suited
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        """Return the point of an expert, drawn by how often its points were improvements."""
+        rng = streams.generator(self.name, seen.step)
+        names = self.experts_for(domain)
+        merit = merits(seen)
+        earned = credit.credits(seen, merit, names)
+        prior = {n: credit.Credit(EXPERTS[n].wins, EXPERTS[n].losses) for n in names}
+        best = seen.X[int(np.argmax(merit))]
+        may_refine = self._may_refine(seen)
+        first: tuple[str, Suggestion, bool] | None = None
+        for name in credit.order(earned, prior, rng):
+            suggestion = self._experts[name].suggest(domain, seen, streams)
+            refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
+            if first is None:
+                first = name, suggestion, refines
+            if may_refine or not refines:
+                return self._signed(name, suggestion, refines)
+        assert first is not None
+        name, suggestion, _ = first  # all of them refine: leave for somewhere else
+        x = _far_from(domain, seen, rng)
+        return self._signed(name, Suggestion(x, suggestion.record), False)
+
+    @staticmethod
+    def _may_refine(seen: Observations) -> bool:
+        recent = seen.records[max(0, len(seen.records) - WINDOW) :]
+        refined = sum(record.data.get(REFINES) is True for record in recent)
+        return refined < MOST_REFINED * WINDOW
+
+    @staticmethod
+    def _signed(name: str, suggestion: Suggestion, refines: bool) -> Suggestion:
+        record = {**(suggestion.record or {}), credit.KEY: name}
+        if refines:
+            record[REFINES] = True
+        report = {**suggestion.report, "expert": float(list(EXPERTS).index(name))}
+        return Suggestion(suggestion.x, record, report)
+
+
+def _checked(experts: Sequence[str] | None) -> tuple[str, ...]:
+    if experts is None:
+        return tuple(name for name, expert in EXPERTS.items() if expert.default)
+    if isinstance(experts, str) or not isinstance(experts, Sequence) or not experts:
+        raise ValueError(
+            f"experts must be a list of names out of {', '.join(EXPERTS)}, or None, "
+            f"but got {experts!r}."
+        )
+    for name in experts:
+        check_choice("experts", name, tuple(EXPERTS))
+    if len(set(experts)) < len(experts):
+        raise ValueError(f"experts must name every expert once, but got {experts!r}.")
+    return tuple(experts)
+
+
+def _distance(x: FloatArray, z: FloatArray) -> float:
+    return math.sqrt(float(((x - z) ** 2).mean()))
+
+
+def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
+    """Return the one of some random points that is furthest from all known points."""
+    pool = domain.sample(rng, 64)
+    gaps = np.array([((seen.known - x) ** 2).mean(axis=1).min() for x in pool])
+    return np.array(pool[int(np.argmax(gaps))])

@@ -1,0 +1,94 @@
+"""Outputs: against SciPy's Yeo-Johnson, derivatives by differences, and there and back."""
+
+from __future__ import annotations
+
+import json
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from scipy import stats
+
+from optuna_hdbo._core.outputs import POWERS
+from optuna_hdbo._core.outputs import Output
+from optuna_hdbo._core.outputs import inverse_yeo_johnson
+from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.outputs import yeo_johnson
+
+
+powers = st.sampled_from([-1.0, -0.3, 0.0, 0.5, 1.0, 1.7, 2.0, 2.4, 3.0])
+
+
+@given(powers, st.integers(0, 99))
+def test_the_transformation_is_scipys(power: float, seed: int) -> None:
+    u = 3.0 * np.random.default_rng(seed).standard_normal(50)
+    np.testing.assert_allclose(yeo_johnson(u, power), stats.yeojohnson(u, power), rtol=1e-10)
+
+
+@given(powers, st.integers(0, 99))
+def test_the_inverse_leads_back(power: float, seed: int) -> None:
+    u = 2.0 * np.random.default_rng(seed).standard_normal(50)
+    back = inverse_yeo_johnson(yeo_johnson(u, power), power)
+    np.testing.assert_allclose(back, u, rtol=1e-7, atol=1e-9)
+
+
+def test_the_power_is_the_likeliest() -> None:
+    values = -np.exp(2.0 * np.random.default_rng(0).standard_normal(400))
+    output = warped_output(values)
+    u = (values - output.centre) / output.width
+    grid = np.linspace(*POWERS, 401)
+    best = grid[int(np.argmax([stats.yeojohnson_llf(p, u) for p in grid]))]
+    assert output.power == pytest.approx(best, abs=0.03)
+    assert abs(stats.skew(output(values))) < 0.2 * abs(stats.skew(values))
+
+
+@given(powers, st.floats(1e-3, 1e3), st.integers(0, 99))
+def test_slopes_are_derivatives(power: float, width: float, seed: int) -> None:
+    output = Output(0.7, width, power, 0.3, 2.0)
+    values = width * np.random.default_rng(seed).standard_normal(20)
+    step = 1e-6 * width
+    slope = (output(values + step) - output(values - step)) / (2.0 * step)
+    np.testing.assert_allclose(np.exp(output.log_slope(values)), slope, rtol=1e-4)
+
+
+def test_warped_values_have_mean_zero_and_deviation_one() -> None:
+    values = 5.0 + 3.0 * np.random.default_rng(0).standard_normal(30)
+    output = warped_output(values)
+    assert output(values).mean() == pytest.approx(0.0, abs=1e-9)
+    assert output(values).std() == pytest.approx(1.0)
+    np.testing.assert_allclose(output.inverse(output(values)), values)
+
+
+@pytest.mark.parametrize(
+    "values", [[1.0], [2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0, 7.0], [-1e307, 1e307, 0.0]]
+)
+def test_hardly_any_values_are_no_trouble(values: list[float]) -> None:
+    v = np.array(values)
+    output = warped_output(v)
+    assert np.isfinite(output(v)).all()
+    assert np.isfinite(output.log_slope(v)).all()
+    assert np.all(np.diff(output(np.sort(v))) >= 0.0)
+
+
+def test_records_are_read_as_they_were_written() -> None:
+    output = warped_output(np.random.default_rng(1).standard_normal(40) ** 3).rounded()
+    assert Output.from_json(json.loads(json.dumps(output.to_json()))) == output
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        [],
+        {},
+        {**Output(0.0, 1.0).to_json(), "width": 0.0},
+        {**Output(0.0, 1.0).to_json(), "power": 9.0},
+        {**Output(0.0, 1.0).to_json(), "shift": "0"},
+        {**Output(0.0, 1.0).to_json(), "centre": 10**400},
+        {**Output(0.0, 1.0).to_json(), "scale": True},
+        {**Output(0.0, 1.0).to_json(), "more": 1.0},
+    ],
+)
+def test_foreign_records_are_passed_over(data: object) -> None:
+    assert Output.from_json(data) is None

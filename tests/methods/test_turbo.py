@@ -1,0 +1,127 @@
+"""TuRBO: queries stay in the region, which shrinks, grows and begins elsewhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+
+from optuna_hdbo._core.maximise import runs
+from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
+from optuna_hdbo.methods.base import Record
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.turbo import PUBLISHED
+from optuna_hdbo.methods.turbo import TuRBO
+
+
+def peak(x: np.ndarray) -> float:
+    return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
+
+
+@pytest.mark.parametrize("name", list(DOMAINS))
+@pytest.mark.parametrize("settings", [{}, {**PUBLISHED}], ids=["default", "published"])
+def test_queries_are_admissible_and_stay_near(name: str, settings: dict[str, Any]) -> None:
+    ledger = Ledger.started(DOMAINS[name], 6)
+    method = TuRBO(length=0.1, min_length=0.01, max_length=0.1, **settings)
+    free = ~ledger.domain.discrete
+    for _ in range(affordable(8, 3)):
+        best = ledger.X[int(np.argmax(ledger.values))]
+        (suggestion,) = ledger.run(method, 1)
+        assert is_admissible(ledger.domain, suggestion.x)
+        gap = np.abs(suggestion.x - best)[free]
+        assert (gap <= 0.05 * MOST_UNEQUAL + 1e-9).all()
+        if free.all():
+            widths = np.exp(np.log(np.maximum(gap, 1e-12)).mean())
+            assert widths <= 0.05 + 1e-9  # the sides' geometric mean is the length
+
+
+def failing(n: int, n_columns: int = 2) -> Ledger:
+    """A study whose last n queries were failures of the first run."""
+    ledger = Ledger.started(make_domain(*[None] * n_columns), 8, lambda x: 0.0)
+    ledger.values = [1.0, *[0.1 * i for i in range(7)]]
+    for _ in range(n):
+        number = len(ledger.X)
+        ledger.records.append(Record(number, "complete", {runs.KEY: {"run": 0, "root": -1}}))
+        ledger.X.append(ledger.X[0] + 1e-3)
+        ledger.values.append(-1.0)
+    return ledger
+
+
+def region_of(ledger: Ledger) -> dict[str, Any]:
+    suggestion = TuRBO().suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert suggestion.record is not None
+    return dict(suggestion.record[runs.KEY])
+
+
+def test_failures_halve_the_region_and_end_it() -> None:
+    assert region_of(failing(0)) == {"run": 0, "root": -1, "length": 0.8}
+    assert region_of(failing(4))["length"] == 0.4
+    assert region_of(failing(24))["length"] == 0.0125
+    ended = region_of(failing(28))
+    assert ended["run"] == 1
+    assert ended["root"] > 0
+    assert ended["length"] == 0.4
+
+
+def test_where_nothing_is_known_elsewhere_a_random_point_is_asked_for() -> None:
+    ledger = failing(28)
+    ledger.X = [ledger.X[0] + 1e-4 * i for i in range(len(ledger.X))]
+    suggestion = TuRBO().suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert not (suggestion.record or {}).get(runs.KEY)
+    assert np.abs(suggestion.x - ledger.X[0]).max() > 0.05
+
+
+def test_fits_see_warped_values_and_are_kept() -> None:
+    ledger = Ledger.started(make_domain(None, None), 12, lambda x: -float(np.exp(8 * x[0])))
+    for warp in (True, False):
+        suggestion = TuRBO(warp=warp).suggest(ledger.domain, ledger.seen(), Streams(0))
+        assert suggestion.record is not None
+        assert ("local:output" in suggestion.record) == warp
+        assert "local" in suggestion.record
+        # predictions are in the objective's units either way
+        assert -np.exp(8.0) < suggestion.report["predicted"] < 200.0
+
+
+def test_the_lengthscale_prior_shrinks_with_the_region() -> None:
+    """On values without any structure the fit follows the prior."""
+    found = []
+    for adaptive in (True, False):
+        ledger = failing(24, n_columns=3)
+        rng = np.random.default_rng(0)
+        ledger.values[1:] = rng.standard_normal(len(ledger.values) - 1).tolist()
+        ledger.values[0] = 9.0
+        method = TuRBO(adaptive_prior=adaptive, warp=False)
+        suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+        assert suggestion.record is not None
+        found.append(float(np.mean(np.log(suggestion.record["local"]["lengthscales"]))))
+    assert found[0] < found[1]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2, 4])
+def test_the_optimum_of_a_smooth_function_is_found(n_columns: int) -> None:
+    ledger = Ledger.started(make_domain(*[None] * n_columns), 6, peak)
+    ledger.run(TuRBO(), affordable(30, 8))
+    assert max(ledger.values) > affordable(990, 0) / 1000
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"length": 0.0}, "length must be a number above 0"),
+        ({"min_length": 0.9}, "min_length must be"),
+        ({"max_length": 0.1}, "max_length must be"),
+        ({"n_successes": 0}, "n_successes must be"),
+        ({"patience": -1}, "patience must be"),
+        ({"kernel": "rbf"}, "kernel must be one of"),
+        ({"n_cyc": 0}, "n_cyc must be"),
+    ],
+)
+def test_bad_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TuRBO(**settings)

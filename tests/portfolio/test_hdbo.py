@@ -1,0 +1,108 @@
+"""The portfolio: which expert is asked, what is shared, and what is not worth a trial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import DOMAINS
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
+from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.hdbo import MOST_REFINED
+from optuna_hdbo.portfolio.hdbo import REFINED
+from optuna_hdbo.portfolio.hdbo import WINDOW
+
+
+class Stays:
+    """An expert that never leaves the best point."""
+
+    name = "stays"
+
+    def __init__(self) -> None:
+        self.n_asked = 0
+
+    def validate(self, domain: Domain) -> None:
+        """Accept every domain."""
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        self.n_asked += 1
+        return Suggestion(seen.X[int(np.argmax(seen.values))] + 1e-6, {"stays": seen.step})
+
+
+@pytest.mark.parametrize("name", list(DOMAINS))
+def test_every_record_names_an_expert(name: str) -> None:
+    ledger = Ledger.started(DOMAINS[name], 6)
+    method = HDBO()
+    for suggestion in ledger.run(method, affordable(12, 4)):
+        assert is_admissible(ledger.domain, suggestion.x)
+        assert suggestion.record is not None
+        assert suggestion.record[credit.KEY] in method.experts_for(ledger.domain)
+        assert suggestion.report["expert"] == list(EXPERTS).index(suggestion.record[credit.KEY])
+
+
+def test_all_experts_are_asked_in_time() -> None:
+    ledger = Ledger.started(make_domain(None, None), 6)
+    asked = {s.record[credit.KEY] for s in ledger.run(HDBO(), affordable(40, 15)) if s.record}
+    assert len(asked) >= 2
+
+
+def test_experts_suit_the_number_of_parameters() -> None:
+    few, many = make_domain(None, None), make_domain(*[None] * (MOST_MODELLED_COLUMNS + 1))
+    assert set(HDBO().experts_for(few)) == {"local", "global", "tree"}
+    assert set(HDBO().experts_for(many)) == {"subspaces"}
+    assert HDBO(experts=["tree"]).experts_for(many) == ("tree",)
+
+
+@pytest.mark.parametrize("experts", [[name] for name in EXPERTS])
+def test_every_expert_works_alone(experts: list[str]) -> None:
+    ledger = Ledger.started(make_domain(None, None, 5), 6)
+    for suggestion in ledger.run(HDBO(experts=experts), affordable(5, 3)):
+        assert suggestion.record is not None
+        assert suggestion.record[credit.KEY] == experts[0]
+
+
+def test_refinements_have_a_budget() -> None:
+    ledger = Ledger.started(make_domain(None, None), 10)
+    method = HDBO(experts=["local", "global"])
+    method._experts = {"local": Stays(), "global": Stays()}
+    n = 2 * WINDOW
+    refined = []
+    for _ in range(n):
+        suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+        best = ledger.X[int(np.argmax(ledger.values))]
+        refined.append(bool(np.sqrt(((suggestion.x - best) ** 2).mean()) < REFINED))
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+    assert sum(refined[:WINDOW]) == pytest.approx(MOST_REFINED * WINDOW, abs=1)
+    assert sum(refined[WINDOW:]) == pytest.approx(MOST_REFINED * WINDOW, abs=1)
+
+
+def test_within_the_budget_the_first_expert_decides() -> None:
+    ledger = Ledger.started(make_domain(None, None), 10)
+    method = HDBO(experts=["local"])
+    stays = Stays()
+    method._experts = {"local": stays}
+    suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert stays.n_asked == 1
+    assert suggestion.record is not None
+    assert suggestion.record["stays"] == 10  # what the expert recorded is kept
+
+
+@pytest.mark.parametrize(
+    "experts", ["local", [], ["nobody"], ["local", "local"], 3, [3], ("tree", None)]
+)
+def test_wrong_experts_are_refused(experts: Any) -> None:
+    with pytest.raises(ValueError, match="experts must"):
+        HDBO(experts=experts)
