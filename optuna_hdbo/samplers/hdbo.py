@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from optuna_hdbo._study.sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 if TYPE_CHECKING:

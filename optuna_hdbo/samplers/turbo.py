@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo._study.sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 if TYPE_CHECKING:
