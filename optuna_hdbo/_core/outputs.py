@@ -24,6 +24,9 @@ POWERS = (-1.0, 3.0)
 QUARTILES_TO_STD = 1.349
 """Distance of the quartiles of a normal distribution, in standard deviations."""
 
+MOST_REDUCED = 1e8
+"""Largest distance of a value from the median, in widths, that warping still tells apart."""
+
 _LARGEST = 1e300
 
 
@@ -64,7 +67,7 @@ class Output:
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
     def _reduced(self, values: FloatArray) -> FloatArray:
-        return np.asarray((values - self.centre) / self.width, np.float64)
+        return _reduced(values, self.centre, self.width)
 
     def to_json(self) -> dict[str, float]:
         """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
@@ -106,7 +109,7 @@ def warped_output(values: FloatArray) -> Output:
         return Output(
             float(centre), max(float(values.max() - centre), float(centre - values.min()), 1.0)
         )
-    u = (values - centre) / width
+    u = _reduced(values, float(centre), float(width))
     log_slopes = float((np.sign(u) * np.log1p(np.abs(u))).sum())
 
     def loss(power: float) -> float:
@@ -118,6 +121,11 @@ def warped_output(values: FloatArray) -> Output:
     )
     w = yeo_johnson(u, power)
     return Output(float(centre), float(width), power, float(w.mean()), max(float(w.std()), 1e-9))
+
+
+def _reduced(values: FloatArray, centre: float, width: float) -> FloatArray:
+    halves = values / 2.0 - centre / 2.0  # differences of the largest floats are none
+    return np.asarray(np.clip(2.0 * (halves / width), -MOST_REDUCED, MOST_REDUCED), np.float64)
 
 
 def yeo_johnson(u: FloatArray, power: float) -> FloatArray:
