@@ -15,6 +15,7 @@ from optuna_hdbo.methods.gp_ucb import GPUCB
 from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.turbo import TuRBO
 from optuna_hdbo.methods.vs_bo import VSBO
+from optuna_hdbo.portfolio.credit import Credit
 
 
 MOST_MODELLED_COLUMNS = 200
@@ -22,6 +23,13 @@ MOST_MODELLED_COLUMNS = 200
 
 MOST_TREE_COLUMNS = 60
 """Beyond this many columns a tree does not even split every column once in 200 trials."""
+
+
+FEW_COLUMNS = 10
+"""Below this many columns the whole domain can be searched: the local expert gets less credit."""
+
+PRIOR = Credit(0.5, 2.0)
+"""Pseudo-counts of successes and failures that an expert begins with."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +42,10 @@ class Expert:
         Takes whether the objective is deterministic (None: unknown) and returns the method.
     least, most : int
         Numbers of columns between which it suits a domain.
-    wins, losses : float
+    prior : Credit
         What its record of successes begins with, as pseudo-counts.
+    prior_of_few : Credit or None
+        The same below :data:`FEW_COLUMNS` columns, where it differs.
     default : bool
         Whether it takes part unless the user chooses the experts.
     """
@@ -43,9 +53,14 @@ class Expert:
     build: Callable[[bool | None], Method]
     least: int = 1
     most: int = 10**9
-    wins: float = 0.5
-    losses: float = 2.0
+    prior: Credit = PRIOR
+    prior_of_few: Credit | None = None
     default: bool = True
+
+    def prior_in(self, domain: Domain) -> Credit:
+        """Return the pseudo-counts of successes and failures in this domain."""
+        few = len(domain) < FEW_COLUMNS and self.prior_of_few is not None
+        return self.prior_of_few if few and self.prior_of_few is not None else self.prior
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
@@ -55,12 +70,20 @@ class Expert:
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
     {
         "local": Expert(
-            lambda deterministic: TuRBO(), most=MOST_MODELLED_COLUMNS, wins=2.0, losses=2.0
+            lambda deterministic: TuRBO(),
+            most=MOST_MODELLED_COLUMNS,
+            prior=Credit(2.0, 2.0),
+            prior_of_few=Credit(1.0, 2.0),
         ),
-        "global": Expert(lambda deterministic: GPUCB(), most=MOST_MODELLED_COLUMNS),
+        "global": Expert(
+            lambda deterministic: GPUCB(),
+            most=MOST_MODELLED_COLUMNS,
+            prior_of_few=Credit(2.0, 2.0),
+        ),
         "tree": Expert(
             lambda deterministic: BaMSOO(deterministic=deterministic is not False),
             most=MOST_TREE_COLUMNS,
+            prior_of_few=Credit(1.0, 2.0),
         ),
         "groups": Expert(
             lambda deterministic: AddGPUCB(),
@@ -74,4 +97,4 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         "subspaces": Expert(lambda deterministic: MSUCB(), least=MOST_MODELLED_COLUMNS + 1),
     }
 )
-"""Every expert by name. The pseudo-counts were chosen on the tuning problems."""
+"""Every expert by name. The pseudo-counts were chosen on the tuning problems, 3 to 50 columns."""

@@ -66,7 +66,7 @@ class HDBO:
         names = self.experts_for(domain)
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
-        prior = {n: credit.Credit(EXPERTS[n].wins, EXPERTS[n].losses) for n in names}
+        prior = {name: EXPERTS[name].prior_in(domain) for name in names}
         best = seen.X[int(np.argmax(merit))]
         may_refine = self._may_refine(seen)
         first: tuple[str, Suggestion, bool] | None = None

@@ -65,6 +65,16 @@ def test_experts_suit_the_number_of_parameters() -> None:
     assert HDBO(experts=["tree"]).experts_for(many) == ("tree",)
 
 
+def test_the_first_credit_depends_on_the_number_of_parameters() -> None:
+    few, many = make_domain(None, None), make_domain(*[None] * 20)
+    rates = [
+        {name: expert.prior_in(domain).wins for name, expert in EXPERTS.items()}
+        for domain in (few, many)
+    ]
+    assert rates[0]["global"] > rates[0]["local"] > 0.0
+    assert rates[1]["local"] > rates[1]["global"] > 0.0
+
+
 @pytest.mark.parametrize("experts", [[name] for name in EXPERTS])
 def test_every_expert_works_alone(experts: list[str]) -> None:
     ledger = Ledger.started(make_domain(None, None, 5), 6)
