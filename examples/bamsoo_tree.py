@@ -1,7 +1,7 @@
 """Draw the trees of SOO and BaMSOO on one parameter, without Optuna: Figure 2 of the paper.
 
-Methods take arrays and return a point; whoever calls them keeps the history. Both trees spend 20
-evaluations; what the Gaussian process rules out costs BaMSOO none.
+A loop asks each method for points and tells it their values. Both trees spend 20 evaluations; what
+the Gaussian process rules out costs BaMSOO none.
 """
 
 from __future__ import annotations
@@ -16,16 +16,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from optuna_hdbo.methods import Domain
+from optuna_hdbo.methods import Loop
 from optuna_hdbo.methods.bamsoo import BaMSOO
-from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
-from optuna_hdbo.methods.base import Observations
-from optuna_hdbo.methods.base import Record
-from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.soo import SOO
-
-
-DOMAIN = Domain.continuous(1)
 
 
 def f(x: float) -> float:
@@ -35,21 +30,9 @@ def f(x: float) -> float:
 
 def search(method: Method, n: int) -> list[tuple[str, float]]:
     """Let a method evaluate ``n`` nodes; return their paths from the root, and their points."""
-    points: list[float] = []
-    values: list[float] = []
-    records: list[Record] = []
-    nodes = []
-    for i in range(n):
-        X = np.array(points).reshape(-1, 1)
-        seen = Observations.from_arrays(X, np.array(values), records=records)
-        suggestion = method.suggest(DOMAIN, seen, Streams(0))
-        x = float(suggestion.x[0])
-        points.append(x)
-        values.append(f(x))
-        assert suggestion.record is not None
-        records.append(Record(i, "complete", suggestion.record))
-        nodes.append((str(suggestion.record["node"]["path"]), x))
-    return nodes
+    loop = Loop(method, Domain.continuous(1), n_init=0)
+    loop.run(lambda x: f(x[0]), n)
+    return [(trial.record["node"]["path"], float(trial.x[0])) for trial in loop.trials]
 
 
 def centre(path: str) -> float:

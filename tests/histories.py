@@ -9,6 +9,7 @@ import os
 import pkgutil
 from collections.abc import Callable
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,13 @@ def method_classes() -> dict[str, Callable[..., Method]]:
             if cls.__module__ == module.__name__ and isinstance(getattr(cls, "name", None), str):
                 found[cls.name] = cls
     return found
+
+
+def published(method: Callable[..., Method], **changes: Any) -> dict[str, Any]:
+    """Return the settings of a method's paper, without those that only its sampler has."""
+    settings: dict[str, Any] = {**method.published, **changes}  # type: ignore[attr-defined]
+    known = inspect.signature(method).parameters
+    return {name: value for name, value in settings.items() if name in known}
 
 
 def affordable(compiled: int, interpreted: int) -> int:
@@ -92,7 +100,10 @@ def bowl(x: np.ndarray) -> float:
 
 
 class Ledger:
-    """A study without Optuna: what a method gets to see, and what it left behind."""
+    """A history to be written by hand: what a method gets to see, and what it left behind.
+
+    The package's own loop keeps to histories that can happen; tests also need the others.
+    """
 
     def __init__(self, domain: Domain, f: Callable[[np.ndarray], float] = bowl) -> None:
         self.domain = domain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from typing import ClassVar
 from typing import Literal
 
 from optuna_hdbo._core.acquisition.feasibility import rejecting
@@ -32,6 +33,22 @@ class BaMSOO:
     """
 
     name = "bamsoo"
+
+    published: ClassVar[Mapping[str, Any]] = {
+        "branching": 2,
+        "depth_exponent": 0.5,
+        "width": None,
+        "explore": None,
+        "eta": 0.05,
+        "penalty": None,
+        "renew": False,
+        "patience": 10_000,
+    }
+    """Settings of the paper, its Algorithm 3: cells are split in two, both bounds use B_N.
+
+    The paper takes the hyperparameters as known, without telling them. They are fitted here unless
+    ``kernel_params`` gives them.
+    """
 
     def __init__(
         self,

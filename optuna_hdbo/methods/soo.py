@@ -6,6 +6,9 @@ of every depth that is better than all leaves opened above it in the same sweep.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+from typing import ClassVar
 from typing import Literal
 
 from optuna_hdbo._core.acquisition.feasibility import rejecting
@@ -27,6 +30,11 @@ class SOO:
     """
 
     name = "soo"
+
+    published: ClassVar[Mapping[str, Any]] = {
+        "branching": 2,
+    }
+    """Settings of Wang et al. (2014), who split cells in two."""
 
     def __init__(self, *, branching: Literal[2, 3] = 3, depth_exponent: float = 0.5) -> None:
         check_branching(branching)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,11 +57,6 @@ WARM_STEPS, COLD_STEPS, COLD_EVERY = 8, 40, 8
 """Steps of a fit that goes on from the last one, of one that does not, and how many fits apart the
 latter competes with the former."""
 
-PUBLISHED: Mapping[str, Any] = MappingProxyType(
-    {"patience": 1.0, "warp": False, "adaptive_prior": False, "n_cyc": 1}
-)
-"""Settings of the paper, as far as a single region with expected improvements has them."""
-
 
 class TuRBO:
     """A trust region around the best point.
@@ -70,6 +65,18 @@ class TuRBO:
     """
 
     name = "turbo"
+
+    published: ClassVar[Mapping[str, Any]] = {
+        "patience": 1.0,
+        "warp": False,
+        "adaptive_prior": False,
+        "n_cyc": 1,
+    }
+    """Settings of the paper, as far as a single region with expected improvements has them.
+
+    Patience of one failure per parameter, plain values, and a lengthscale prior that does not
+    depend on the region.
+    """
 
     def __init__(
         self,

@@ -8,7 +8,10 @@ ones are kept as long as they make the data likelier, and the search goes on in 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
+from typing import ClassVar
 from typing import Literal
 
 import numpy as np
@@ -59,6 +62,26 @@ class VSBO:
     """
 
     name = "vs-bo"
+
+    published: ClassVar[Mapping[str, Any]] = {
+        "n_vs": 20,
+        "criterion": "momentum",
+        "n_is": 10000,
+        "unimportant": "cma",
+        "n_draws": 1,
+        "whole_every": 0,
+        "n_cyc": 1,
+        "priors": False,
+        "additive": False,
+        "n_startup_trials": 5,
+    }
+    """Settings of the paper, its Algorithms 1 to 5 and appendix D.
+
+    Five uniform points; every 20 observations Grad-IS at 10000 points and a stepwise selection
+    with momentum; Matern-5/2 kernels fitted by maximum likelihood at every trial; expected
+    improvements on the best value; one draw of the other parameters from the conditional normal
+    distribution.
+    """
 
     def __init__(
         self,

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
 
-class AddGPUCBSampler(MethodSampler):
+
+class AddGPUCBSampler(PublishedSampler):
     """Additive Gaussian process whose groups of interacting parameters are learned.
 
     The objective is modelled as a sum of functions of small disjoint groups of parameters
@@ -93,6 +92,12 @@ class AddGPUCBSampler(MethodSampler):
     >>> study = optuna.create_study(sampler=AddGPUCBSampler(seed=0))
     """
 
+    @staticmethod
+    def _method_class() -> type[AddGPUCB]:
+        from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
+
+        return AddGPUCB
+
     def __init__(
         self,
         *,
@@ -115,9 +120,7 @@ class AddGPUCBSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
-
-        method = AddGPUCB(
+        method = self._method_class()(
             max_group_size=max_group_size,
             decomposition=decomposition,
             ungrouped=ungrouped,
@@ -141,26 +144,3 @@ class AddGPUCBSampler(MethodSampler):
             use_pruned=use_pruned,
         )
         self.supports_constraints = update == "alternate"
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of the paper (its section 5 and Algorithm 2).
-
-        Ten uniform points; every 25 observations bandwidth, scale and the likeliest of D random
-        partitions; squared exponential kernels that share one bandwidth and one scale; every
-        group's bound with beta_t = 0.2 d log(2 t) maximised by DIRECT at every query; a tiny
-        bandwidth for the first 25 iterations; the authors' reduction of the bandwidth.
-        """
-        settings: dict[str, Any] = {
-            "decomposition_search": "random",
-            "kernel": "se",
-            "shared_hyperparameters": True,
-            "n_cyc": 25,
-            "beta": "practical",
-            "update": "all_groups",
-            "maximiser": "direct",
-            "n_small_bandwidth": 35,
-            "shrink_bandwidth": True,
-            "n_startup_trials": 10,
-        }
-        return cls(**{**settings, **overrides})

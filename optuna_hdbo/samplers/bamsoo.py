@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.bamsoo import BaMSOO
 
-class BaMSOOSampler(MethodSampler):
+
+class BaMSOOSampler(PublishedSampler):
     """SOO whose proposals a Gaussian process may turn down (Wang et al. 2014).
 
     The tree grows as that of :class:`SOOSampler`, but a cell's centre is evaluated only if its
@@ -78,6 +80,12 @@ class BaMSOOSampler(MethodSampler):
 
     supports_constraints = True
 
+    @staticmethod
+    def _method_class() -> type[BaMSOO]:
+        from optuna_hdbo.methods.bamsoo import BaMSOO
+
+        return BaMSOO
+
     def __init__(
         self,
         *,
@@ -100,10 +108,8 @@ class BaMSOOSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.bamsoo import BaMSOO
-
         super().__init__(
-            BaMSOO(
+            self._method_class()(
                 branching=branching,
                 depth_exponent=depth_exponent,
                 width=width,
@@ -124,22 +130,3 @@ class BaMSOOSampler(MethodSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> BaMSOOSampler:
-        """Return Algorithm 3: cells in two, B_N for both bounds.
-
-        The paper takes the hyperparameters as known, without telling them. They are fitted here
-        unless ``kernel_params`` gives them.
-        """
-        published: dict[str, Any] = {
-            "branching": 2,
-            "depth_exponent": 0.5,
-            "width": None,
-            "explore": None,
-            "eta": 0.05,
-            "penalty": None,
-            "renew": False,
-            "patience": 10_000,
-        }
-        return cls(**{**published, **overrides})

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.gp_mi import GPMI
 
-class GPMISampler(MethodSampler):
+
+class GPMISampler(PublishedSampler):
     """Exploration that shrinks as information accumulates.
 
     GP-MI (Contal, Perchet & Vayatis, "Gaussian Process Optimization with Mutual Information",
@@ -80,6 +79,12 @@ class GPMISampler(MethodSampler):
 
     supports_constraints = True
 
+    @staticmethod
+    def _method_class() -> type[GPMI]:
+        from optuna_hdbo.methods.gp_mi import GPMI
+
+        return GPMI
+
     def __init__(
         self,
         *,
@@ -104,9 +109,7 @@ class GPMISampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.gp_mi import GPMI
-
-        method = GPMI(
+        method = self._method_class()(
             exploration=exploration,
             delta=delta,
             beta=beta,
@@ -131,22 +134,3 @@ class GPMISampler(MethodSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of the paper (its section 5.1).
-
-        Ten uniform points; an isotropic squared exponential kernel with noise of 1 % of the
-        signal; every query is that of GP-MI with delta = 1e-6. The paper estimates hyperparameters
-        by cross-validation on half of a data set that a running study does not have; here they
-        maximise the marginal likelihood of what was observed.
-        """
-        settings: dict[str, Any] = {
-            "alternate": False,
-            "kernel": "se",
-            "ard": False,
-            "priors": False,
-            "noise": 0.01,
-            "n_startup_trials": 10,
-        }
-        return cls(**{**settings, **overrides})

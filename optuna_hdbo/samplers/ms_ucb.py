@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.ms_ucb import MSUCB
 
-class MSUCBSampler(MethodSampler):
+
+class MSUCBSampler(PublishedSampler):
     """Queries from a growing set of random subspaces, for up to thousands of parameters.
 
     MS-UCB (Tran-The, Gupta, Rana & Venkatesh, "Trading Convergence Rate with Computational Budget
@@ -72,6 +71,12 @@ class MSUCBSampler(MethodSampler):
 
     supports_constraints = True
 
+    @staticmethod
+    def _method_class() -> type[MSUCB]:
+        from optuna_hdbo.methods.ms_ucb import MSUCB
+
+        return MSUCB
+
     def __init__(
         self,
         *,
@@ -93,9 +98,7 @@ class MSUCBSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.ms_ucb import MSUCB
-
-        method = MSUCB(
+        method = self._method_class()(
             d=d,
             n0=n0,
             alpha=alpha,
@@ -117,24 +120,3 @@ class MSUCBSampler(MethodSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of the paper (its section on experiments).
-
-        Twenty random points; an isotropic Matern kernel fitted by marginal likelihood; the bound
-        of the theorem on subspaces of the last five parameters, one more at every trial, and
-        gradients from twenty starts. The paper has ten times D starts.
-        """
-        settings: dict[str, Any] = {
-            "d": 5,
-            "axes": "fixed",
-            "anchors": None,
-            "beta": "theory",
-            "alternate": False,
-            "ard": False,
-            "priors": False,
-            "n_starts": 20,
-            "n_startup_trials": 20,
-        }
-        return cls(**{**settings, **overrides})

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.soo import SOO
 
-class SOOSampler(MethodSampler):
+
+class SOOSampler(PublishedSampler):
     """Simultaneous optimistic optimisation: a tree of cells, and no model (Munos 2011).
 
     Every cell is evaluated at its centre. A sweep from the root downward opens, at every depth,
@@ -52,6 +53,12 @@ class SOOSampler(MethodSampler):
     supports_constraints = True
     multiplies_matrices = False
 
+    @staticmethod
+    def _method_class() -> type[SOO]:
+        from optuna_hdbo.methods.soo import SOO
+
+        return SOO
+
     def __init__(
         self,
         *,
@@ -63,18 +70,11 @@ class SOOSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.soo import SOO
-
         super().__init__(
-            SOO(branching=branching, depth_exponent=depth_exponent),
+            self._method_class()(branching=branching, depth_exponent=depth_exponent),
             seed=seed,
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> SOOSampler:
-        """Return SOO as Wang et al. (2014) ran it: cells are split in two."""
-        return cls(**{"branching": 2, **overrides})

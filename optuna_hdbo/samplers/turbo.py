@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.turbo import TuRBO
 
-class TuRBOSampler(MethodSampler):
+
+class TuRBOSampler(PublishedSampler):
     """A trust region around the best trial (Eriksson et al. 2019).
 
     Each query asks for the largest expected improvement within a box around the best trial. The
@@ -67,6 +66,12 @@ class TuRBOSampler(MethodSampler):
 
     supports_constraints = True
 
+    @staticmethod
+    def _method_class() -> type[TuRBO]:
+        from optuna_hdbo.methods.turbo import TuRBO
+
+        return TuRBO
+
     def __init__(
         self,
         *,
@@ -85,9 +90,7 @@ class TuRBOSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.turbo import TuRBO
-
-        method = TuRBO(
+        method = self._method_class()(
             length=length,
             min_length=min_length,
             max_length=max_length,
@@ -106,14 +109,3 @@ class TuRBOSampler(MethodSampler):
             warn_independent_sampling=warn_independent_sampling,
             use_pruned=use_pruned,
         )
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the paper's numbers, as far as it has one region.
-
-        One region, patience of one failure per parameter, plain values, and a lengthscale prior
-        that does not know of the region.
-        """
-        from optuna_hdbo.methods.turbo import PUBLISHED
-
-        return cls(**{**PUBLISHED, **overrides})

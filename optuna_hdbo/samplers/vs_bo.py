@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from typing import Any
 from typing import Literal
 
-from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.samplers import BaseSampler
 
+    from optuna_hdbo.methods.vs_bo import VSBO
 
-class VSBOSampler(MethodSampler):
+
+class VSBOSampler(PublishedSampler):
     """Search in the few parameters that matter, and say which ones they are.
 
     Every ``n_vs`` observations parameters are ranked by how much they move a Gaussian process over
@@ -88,6 +87,12 @@ class VSBOSampler(MethodSampler):
 
     supports_constraints = True
 
+    @staticmethod
+    def _method_class() -> type[VSBO]:
+        from optuna_hdbo.methods.vs_bo import VSBO
+
+        return VSBO
+
     def __init__(
         self,
         *,
@@ -108,9 +113,7 @@ class VSBOSampler(MethodSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        from optuna_hdbo.methods.vs_bo import VSBO
-
-        method = VSBO(
+        method = self._method_class()(
             n_vs=n_vs,
             criterion=criterion,
             gain=gain,
@@ -132,26 +135,3 @@ class VSBOSampler(MethodSampler):
             use_pruned=use_pruned,
         )
         method.n_init = self._n_startup_trials
-
-    @classmethod
-    def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of the paper (its Algorithms 1 to 5, appendix D).
-
-        Five uniform points; every 20 observations Grad-IS at 10000 points and a stepwise selection
-        with momentum; Matern-5/2 kernels fitted by maximum likelihood at every trial; expected
-        improvements on the best value; one draw of the other parameters from the conditional
-        normal distribution.
-        """
-        settings: dict[str, Any] = {
-            "n_vs": 20,
-            "criterion": "momentum",
-            "n_is": 10000,
-            "unimportant": "cma",
-            "n_draws": 1,
-            "whole_every": 0,
-            "n_cyc": 1,
-            "priors": False,
-            "additive": False,
-            "n_startup_trials": 5,
-        }
-        return cls(**{**settings, **overrides})

@@ -16,6 +16,7 @@ from histories import is_admissible
 from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
+from histories import published
 from scipy.special import ndtr
 
 from optuna_hdbo._core.checks import check_decomposition
@@ -33,17 +34,7 @@ from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 
 
-PUBLISHED: dict[str, Any] = {
-    "decomposition_search": "random",
-    "kernel": "se",
-    "shared_hyperparameters": True,
-    "n_cyc": 25,
-    "beta": "practical",
-    "update": "all_groups",
-    "maximiser": "direct",
-    "n_small_bandwidth": 0,
-    "shrink_bandwidth": True,
-}
+PUBLISHED = published(AddGPUCB, n_small_bandwidth=0)
 
 GROUPS = [["x0", "x3"], ["x1", "x2"]]
 

@@ -17,6 +17,7 @@ from histories import bowl
 from histories import is_admissible
 from histories import make_domain
 from histories import method_classes
+from histories import published
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
@@ -32,32 +33,16 @@ from optuna_hdbo.methods.soo import SOO
 from optuna_hdbo.methods.vs_bo import VSBO
 
 
-PUBLISHED: dict[str, Any] = {
-    "decomposition_search": "random",
-    "kernel": "se",
-    "shared_hyperparameters": True,
-    "n_cyc": 25,
-    "beta": "practical",
-    "update": "all_groups",
-    "maximiser": "direct",
-    "n_small_bandwidth": 35,
-    "shrink_bandwidth": True,
-}
-
 DEFAULTS = method_classes()
 
 METHODS: dict[str, Callable[[], Method]] = {
     **DEFAULTS,
     "gp-mi, additive": lambda: GPMI(max_group_size=2, n_decompositions=4),
     "gp-mi, centre": lambda: GPMI(decomposition=[["x0", "x2"]], ungrouped="centre"),
-    "gp-mi, published": lambda: GPMI(
-        alternate=False, kernel="se", ard=False, priors=False, noise=0.01
-    ),
+    "gp-mi, published": lambda: GPMI(**published(GPMI)),
     "ms-ucb, more": lambda: MSUCB(d=2, n0=3, alpha=1.0, ard=False),
     "ms-ucb, points": lambda: MSUCB(d=0, anchors=None),
-    "ms-ucb, published": lambda: MSUCB(
-        d=5, axes="fixed", anchors=None, beta="theory", alternate=False, ard=False, priors=False
-    ),
+    "ms-ucb, published": lambda: MSUCB(**published(MSUCB, n_starts=8)),
     "gp-ucb, one lengthscale": lambda: GPUCB(ard=False, alternate=False, beta="theory", n_cyc=4),
     "all groups": lambda: AddGPUCB(max_group_size=2, update="all_groups"),
     "one group": lambda: AddGPUCB(max_group_size=2, update="one_group"),
@@ -71,10 +56,10 @@ METHODS: dict[str, Callable[[], Method]] = {
         decomposition=[["x0", "x2"]], ungrouped="centre", update="one_group"
     ),
     "published": lambda: AddGPUCB(
-        **{**PUBLISHED, "n_small_bandwidth": 9, "n_cyc": 5, "max_group_size": 2}
+        **published(AddGPUCB, n_small_bandwidth=9, n_cyc=5, max_group_size=2)
     ),
     "published, known": lambda: AddGPUCB(
-        **{**PUBLISHED, "n_small_bandwidth": 0, "decomposition": [["x0"], ["x1", "x2"]]},
+        **published(AddGPUCB, n_small_bandwidth=0, decomposition=[["x0"], ["x1", "x2"]]),
         ungrouped="single",
     ),
 }
@@ -83,22 +68,10 @@ METHODS |= {
     "vs-bo, often": lambda: VSBO(n_vs=4, n_init=3, n_is=50, whole_every=3),
     "vs-bo, mix": lambda: VSBO(n_vs=5, n_init=0, n_is=20, whole_every=0, unimportant="mix"),
     "vs-bo, incumbent": lambda: VSBO(n_vs=2, n_init=2, n_is=20, unimportant="incumbent"),
-    "vs-bo, published": lambda: VSBO(
-        n_vs=5,
-        n_init=3,
-        n_is=100,
-        criterion="momentum",
-        n_draws=1,
-        whole_every=0,
-        n_cyc=1,
-        priors=False,
-        additive=False,
-    ),
+    "vs-bo, published": lambda: VSBO(n_init=3, **published(VSBO, n_vs=5, n_is=100)),
     "soo in two": lambda: SOO(branching=2, depth_exponent=0.8),
     "bamsoo in two": lambda: BaMSOO(branching=2, n_cyc=3, ard=False, patience=20),
-    "bamsoo, published": lambda: BaMSOO(
-        branching=2, width=None, explore=None, eta=0.05, penalty=None, renew=False
-    ),
+    "bamsoo, published": lambda: BaMSOO(**published(BaMSOO, depth_exponent=0.7, patience=300)),
     "bamsoo, known": lambda: BaMSOO(
         width=None, penalty=None, kernel_params={"lengthscale": 0.3}, kernel="se"
     ),

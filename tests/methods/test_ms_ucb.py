@@ -14,6 +14,7 @@ from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
+from histories import published
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
@@ -28,14 +29,7 @@ def peak(x: np.ndarray) -> float:
     return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
 
 
-PUBLISHED: dict[str, Any] = {
-    "axes": "fixed",
-    "anchors": None,
-    "beta": "theory",
-    "alternate": False,
-    "ard": False,
-    "priors": False,
-}
+PUBLISHED = published(MSUCB, n_starts=8)
 
 
 @pytest.mark.parametrize("d", [0, 1, 3])
@@ -43,11 +37,11 @@ PUBLISHED: dict[str, Any] = {
 def test_every_point_lies_on_a_subspace(d: int, settings: dict[str, Any]) -> None:
     for name in ("continuous", "mixed"):
         ledger = Ledger.started(DOMAINS[name], 6)
-        method = MSUCB(d=d, **settings)
+        method = MSUCB(**{**settings, "d": d})
         for _ in range(affordable(8, 2)):
             seen = ledger.seen()
             suggestion = method.suggest(ledger.domain, seen, Streams(0))
-            spaces = MSUCB(d=d, **settings).subspaces(ledger.domain, seen, Streams(0))
+            spaces = MSUCB(**{**settings, "d": d}).subspaces(ledger.domain, seen, Streams(0))
             assert len(spaces) == seen.step + 1
             on = np.all((spaces.anchors == suggestion.x) | spaces.free, axis=1)
             assert on.any()
@@ -81,7 +75,7 @@ def test_incumbents_add_subspaces_through_where_climbs_from_them_lead() -> None:
 def test_fixed_axes_never_move_the_others_as_published() -> None:
     """The first D - d columns take values of Z_t only."""
     ledger = Ledger.started(make_domain(*[None] * 6), 6)
-    method = MSUCB(d=2, **PUBLISHED)
+    method = MSUCB(**{**PUBLISHED, "d": 2})
     ledger.run(method, affordable(6, 2))
     spaces = method.subspaces(ledger.domain, ledger.seen(), Streams(0))
     z = {a.tobytes() for a in spaces.anchors[:, :4]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from histories import Ledger
 from histories import affordable
 from histories import bowl
 from histories import make_domain
+from histories import published
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.tree.log import signature
@@ -26,10 +26,11 @@ from optuna_hdbo._jit import tree as jit
 from optuna_hdbo.benchmarks import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
 from optuna_hdbo.methods.base import Method
-from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.loop import Loop
+from optuna_hdbo.methods.loop import Trial
 from optuna_hdbo.methods.soo import SOO
 
 
@@ -55,19 +56,10 @@ every_function = pytest.mark.parametrize(
 )
 every_branching = pytest.mark.parametrize("k", [2, 3])
 
-PUBLISHED: dict[str, Any] = {
-    "branching": 2,
-    "width": None,
-    "explore": None,
-    "depth_exponent": 0.5,
-    "eta": 0.05,
-    "penalty": None,
-    "renew": False,
-    "patience": 10_000,
-}
+PUBLISHED = published(BaMSOO)
 
 
-def path_of(suggestion: Suggestion) -> str:
+def path_of(suggestion: Suggestion | Trial) -> str:
     assert suggestion.record is not None
     return str(suggestion.record["node"]["path"])
 
@@ -188,46 +180,35 @@ def test_another_process_goes_on_as_the_first_would_have(
     assert in_one_go[-1].report == in_two[-1].report
 
 
-class Workers(Ledger):
+class Workers(Loop):
     """Several trials at a time, ended in any order."""
 
     def __init__(self, domain: Domain, build: Callable[[], Method]) -> None:
-        super().__init__(domain, bowl)
+        super().__init__(build(), domain, seed=0, n_init=0)
         self.build = build
-        self.method = build()
-        self.n_asked = 0
-        self.running: dict[int, Suggestion] = {}
-        self.done: dict[int, tuple[np.ndarray, float]] = {}
-        self.kept: dict[int, Record] = {}
 
-    def _seen(self, step: int) -> Any:
-        numbers = sorted(self.done)
-        X = np.array([self.done[i][0] for i in numbers]).reshape(-1, len(self.domain))
-        values = np.array([self.done[i][1] for i in numbers])
-        running = {i: Record(i, "running", s.record) for i, s in self.running.items() if s.record}
-        records = [r for _, r in sorted({**self.kept, **running}.items())]
-        pending = np.array([s.x for s in self.running.values()]).reshape(-1, len(self.domain))
-        seen = Observations.from_arrays(X, values, pending=pending, records=records, step=step)
-        return replace(seen, numbers=np.array(numbers, dtype=np.int64))
-
-    def ask(self) -> Suggestion:
+    def ask(self) -> Trial:
         """Ask a method that has seen everything, and one that comes anew."""
-        seen = self._seen(self.n_asked)
-        suggestion = self.method.suggest(self.domain, seen, Streams(0))
+        seen = self.observations()
+        trial = super().ask()
         again = self.build().suggest(self.domain, seen, Streams(0))
-        assert np.array_equal(suggestion.x, again.x)
-        assert suggestion.record == again.record
-        assert suggestion.report == again.report
-        self.running[self.n_asked] = suggestion
-        self.n_asked += 1
-        return suggestion
+        assert np.array_equal(trial.x, again.x)
+        assert trial.record == again.record
+        assert trial.report == again.report
+        return trial
 
-    def tell(self, number: int, state: Any = "complete") -> None:
-        suggestion = self.running.pop(number)
-        if suggestion.record:
-            self.kept[number] = Record(number, state, suggestion.record)
-        if state != "failed":
-            self.done[number] = (suggestion.x, self.f(suggestion.x))
+    @property
+    def running(self) -> list[int]:
+        return [trial.number for trial in self.trials if trial.state == "running"]
+
+    @property
+    def ended(self) -> dict[str, str]:
+        """Paths of the nodes whose trial has ended, and how it did."""
+        return {path_of(t): t.state for t in self.trials if t.state != "running"}
+
+    def end(self, number: int, *, fails: bool = False) -> None:
+        trial = self.trials[number]
+        self.tell(trial, None if fails else bowl(trial.x))
 
 
 @every_method
@@ -242,7 +223,7 @@ def test_workers_never_get_the_same_node(build: Callable[[], Method], domain: Do
             points.append(workers.ask().x)
         # The trial that was asked for third never ends.
         number = int(rng.choice([i for i in workers.running if i != 2]))
-        workers.tell(number, "failed" if rng.random() < 0.15 else "complete")
+        workers.end(number, fails=rng.random() < 0.15)
     assert len({x.tobytes() for x in points}) == len(points)
 
 
@@ -257,11 +238,10 @@ def test_the_order_in_which_trials_end_does_not_matter_to_soo(k: Any) -> None:
     for _ in range(n):
         while len(workers.running) < 2:
             workers.ask()
-        workers.tell(int(rng.choice(list(workers.running))))
+        workers.end(int(rng.choice(workers.running)))
     while workers.running:
-        workers.tell(next(iter(workers.running)))
-    evaluated = {r.data["node"]["path"] for r in workers.kept.values()}
-    assert len(evaluated & set(alone)) >= 0.8 * n
+        workers.end(workers.running[0])
+    assert len(set(workers.ended) & set(alone)) >= 0.8 * n
     # Whoever goes on alone is soon back on the way of the one.
     assert workers.ask().report["nodes"] >= n
 
@@ -273,16 +253,16 @@ def test_siblings_may_be_told_in_any_order() -> None:
         for _ in range(3):
             workers.ask()
         for number in order:
-            workers.tell(number - 1)
+            workers.end(number - 1)
         paths = []
         for number in range(3, affordable(60, 20)):
             paths.append(path_of(workers.ask()))
-            workers.tell(number)
+            workers.end(number)
         alone = Workers(make_domain(None, None), lambda: SOO(branching=2))
         expected = []
         for number in range(affordable(60, 20)):
             expected.append(path_of(alone.ask()))
-            alone.tell(number)
+            alone.end(number)
         assert paths == expected[3:]
 
 
@@ -291,11 +271,11 @@ def test_failed_nodes_are_not_asked_for_again(build: Callable[[], Method]) -> No
     workers = Workers(make_domain(None, None), build)
     for number in range(affordable(40, 10)):
         workers.ask()
-        workers.tell(number, "failed" if number % 3 == 1 else "complete")
-    paths = [r.data["node"]["path"] for r in workers.kept.values()]
-    assert len(set(paths)) == len(paths)
-    failed = [r.data["node"]["path"] for r in workers.kept.values() if r.state == "failed"]
-    assert any(path.startswith(f) for f in failed for path in paths if path != f)
+        workers.end(number, fails=number % 3 == 1)
+    ended = workers.ended
+    assert len(ended) == len(workers.trials)
+    failed = [path for path, state in ended.items() if state == "failed"]
+    assert any(path.startswith(f) for f in failed for path in ended if path != f)
 
 
 def test_a_failed_trial_that_is_retried_counts_after_all() -> None:

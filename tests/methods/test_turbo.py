@@ -11,12 +11,12 @@ from histories import Ledger
 from histories import affordable
 from histories import is_admissible
 from histories import make_domain
+from histories import published
 
 from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
-from optuna_hdbo.methods.turbo import PUBLISHED
 from optuna_hdbo.methods.turbo import TuRBO
 
 
@@ -25,7 +25,7 @@ def peak(x: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("name", list(DOMAINS))
-@pytest.mark.parametrize("settings", [{}, {**PUBLISHED}], ids=["default", "published"])
+@pytest.mark.parametrize("settings", [{}, published(TuRBO)], ids=["default", "published"])
 def test_queries_are_admissible_and_stay_near(name: str, settings: dict[str, Any]) -> None:
     ledger = Ledger.started(DOMAINS[name], 6)
     method = TuRBO(length=0.1, min_length=0.01, max_length=0.1, **settings)

@@ -11,6 +11,7 @@ from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
+from histories import published
 from work import counted
 
 from optuna_hdbo._core.domain import Domain
@@ -21,15 +22,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.vs_bo import VSBO
 
 
-PUBLISHED: dict[str, Any] = {
-    "criterion": "momentum",
-    "n_is": 1000,
-    "n_draws": 1,
-    "whole_every": 0,
-    "n_cyc": 1,
-    "priors": False,
-    "additive": False,
-}
+PUBLISHED = published(VSBO, n_is=1000)
 
 
 def needle(x: np.ndarray) -> float:
@@ -45,7 +38,7 @@ def selections(ledger: Ledger) -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("settings", [{}, PUBLISHED], ids=["default", "published"])
 def test_the_columns_that_matter_are_found(settings: dict[str, Any]) -> None:
     ledger = Ledger.started(Domain.continuous(20), 10, needle)
-    method = VSBO(n_vs=15, n_init=10, **settings)
+    method = VSBO(**{**settings, "n_vs": 15, "n_init": 10})
     ledger.run(method, 65)
     found = selections(ledger)
     assert len(found) == 4
@@ -206,7 +199,7 @@ def test_momentum_asks_whether_the_best_value_improved(
         )
     ledger = Ledger.started(Domain.continuous(3), 6)
     ledger.values = [0.0] * 6
-    method = VSBO(n_vs=2, n_init=4, **{**PUBLISHED, "n_is": 5})
+    method = VSBO(**{**PUBLISHED, "n_vs": 2, "n_init": 4, "n_is": 5})
     ledger.run(method, 1)
     assert called == ["forward"]
     ledger.values = [0.0] * 5 + [1.0] + [2.0 if improved else 1.0]
