@@ -28,17 +28,15 @@ def build(name: str, **settings: Any) -> BaseSampler:
 
 
 class EverySampler:
-    """With its defaults, and asking the method from the second trial on."""
+    """Asking the method from the second trial on, and one with startup trials, which all share."""
 
     @pytest.fixture(
-        params=[
-            (name, settings) for name in factories() for settings in ({}, {"n_startup_trials": 0})
-        ],
-        ids=lambda param: f"{param[0]}-{param[1].get('n_startup_trials', 'default')}",
+        params=[*((name, 0) for name in factories()), ("FakeSampler", 10)],
+        ids=lambda param: f"{param[0]}-{param[1]}",
     )
     def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-        name, settings = request.param
-        return functools.partial(build, name, **settings)
+        name, n_startup_trials = request.param
+        return functools.partial(build, name, n_startup_trials=n_startup_trials)
 
 
 @pytest.fixture(autouse=True)
@@ -65,9 +63,9 @@ class TestSingleOnly(EverySampler, SingleOnlySamplerTestCase):
 def test_resuming_in_another_storage_is_going_on(name: str) -> None:
     create = functools.partial(build, name, n_startup_trials=4)
     whole = optuna.create_study(sampler=create())
-    whole.optimize(mixed_objective, n_trials=12)
+    whole.optimize(mixed_objective, n_trials=9)
     study = optuna.create_study(sampler=create(), storage=create_sqlite())
-    study.optimize(mixed_objective, n_trials=7)
+    study.optimize(mixed_objective, n_trials=6)
     study.sampler = create()
-    study.optimize(mixed_objective, n_trials=5)
+    study.optimize(mixed_objective, n_trials=3)
     assert [t.params for t in study.trials] == [t.params for t in whole.trials]

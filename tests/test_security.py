@@ -58,8 +58,7 @@ def test_nothing_in_the_package_can_run_what_it_reads(path: Path) -> None:
 
 @every_sampler
 def test_no_pickle_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> None:
-        storage = create_sqlite()
+    def run(storage: optuna.storages.BaseStorage | None = None) -> None:
         study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=storage)
         study.optimize(mixed_objective, n_trials=7)
         study.sampler = EVERY[name](**SETTINGS)
@@ -69,9 +68,10 @@ def test_no_pickle_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a pickle is read")
 
     run()  # Numba keeps compiled code in pickles, in a folder of the user's: now it is loaded
+    storage = create_sqlite()
     for function in ("load", "loads", "Unpickler"):
         monkeypatch.setattr(pickle, function, refuse)
-    run()
+    run(storage)
 
 
 @pytest.fixture(scope="module")
