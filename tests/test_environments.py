@@ -7,8 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import compiled
 import pytest
 from histories import INTERPRETED
 
@@ -76,11 +79,10 @@ def start(script: str, **changes: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(process: subprocess.Popen[str]) -> Points:
+def finish(process: subprocess.Popen[str]) -> Any:
     out, error = process.communicate(timeout=600)
     assert process.returncode == 0, error
-    found: Points = json.loads(out)
-    return found
+    return json.loads(out.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +91,10 @@ def usual() -> Points:
     return finish(start(ALL))
 
 
-pytestmark = pytest.mark.skipif(INTERPRETED, reason="is about compiled code")
+pytestmark = [
+    pytest.mark.skipif(INTERPRETED, reason="is about compiled code"),
+    pytest.mark.xdist_group("environments"),  # what is compiled here is compiled once
+]
 
 
 def test_without_compilation(usual: Points) -> None:
@@ -159,18 +164,67 @@ def test_start_methods(tmp_path: Path, usual: Points) -> None:
     assert json.loads(done.stdout) == usual
 
 
-REPETITIONS = int(os.environ.get("HDBO_RACES", "1"))
+# from an empty cache -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("repetition", range(REPETITIONS))
-def test_two_processes_compile_at_once(repetition: int, tmp_path: Path, usual: Points) -> None:
-    """From an empty cache, in a folder that the user has named."""
-    folder = tmp_path / "cache"
-    processes = [start(ONE, NUMBA_CACHE_DIR=str(folder)) for _ in range(2)]
-    for process in processes:
-        assert finish(process)["GPUCBSampler"] == usual["GPUCBSampler"]
-    assert len(list(folder.rglob("*.nbi"))) > 3
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")}
-    assert finish(start(ONE, NUMBA_CACHE_DIR=str(folder)))["GPUCBSampler"] == usual["GPUCBSampler"]
-    after = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?")}
-    assert before == after, "all of it was there"
+WARMUP = """
+import json
+from compiled import compiled_functions
+from optuna_hdbo.__main__ import main
+
+assert main(["warmup"]) == 0
+print(json.dumps({name: len(function.signatures) for name, function in compiled_functions()}))
+"""
+
+SPARED = (
+    STUDY
+    + """
+def mixed(trial):
+    value = trial.suggest_int("k", 0, 9) + trial.suggest_float("y", 1, 9, log=True)
+    return value + objective(trial) + len(trial.suggest_categorical("c", ["a", "bc", "def"]))
+
+for name in ("AddGPUCBSampler", "VSBOSampler"):  # whose trials change most as studies grow
+    study = optuna.create_study(sampler=getattr(optuna_hdbo, name)(seed=0))
+    study.optimize(mixed, n_trials=40)
+print(json.dumps({name: points(name) for name in NAMES}))
+"""
+)
+
+
+@dataclass
+class Cold:
+    """What two processes did that started with one empty cache."""
+
+    folder: Path
+    n_signatures: dict[str, int]
+    points: Points
+
+
+@pytest.fixture(scope="module", params=range(int(os.environ.get("HDBO_RACES", "1"))))
+def cold(tmp_path_factory: pytest.TempPathFactory) -> Cold:
+    folder = tmp_path_factory.mktemp("cache") / "named by the user"
+    path = os.pathsep.join([str(PACKAGE.parent), str(Path(compiled.__file__).parent)])
+    both = [start(s, NUMBA_CACHE_DIR=str(folder), PYTHONPATH=path) for s in (WARMUP, ONE)]
+    n_signatures, points = [finish(process) for process in both]
+    return Cold(folder, n_signatures, points)
+
+
+def test_two_processes_compile_at_once(cold: Cold, usual: Points) -> None:
+    assert cold.points["GPUCBSampler"] == usual["GPUCBSampler"]
+    assert len(list(cold.folder.rglob("*.nbi"))) > 3
+
+
+def test_every_function_is_compiled_once(cold: Cold) -> None:
+    """Compile time is the first impression: no function is compiled for two kinds of arguments.
+
+    Functions that compiled ones call show theirs only while compiled, hence the empty cache.
+    """
+    assert len(cold.n_signatures) > 20
+    assert {name: n for name, n in cold.n_signatures.items() if n != 1} == {}
+
+
+def test_after_the_warmup_nothing_is_compiled(cold: Cold, usual: Points) -> None:
+    before = {path: path.stat().st_mtime_ns for path in cold.folder.rglob("*.nb?")}
+    assert finish(start(SPARED, NUMBA_CACHE_DIR=str(cold.folder))) == usual
+    after = {path: path.stat().st_mtime_ns for path in cold.folder.rglob("*.nb?")}
+    assert before == after

@@ -14,6 +14,7 @@ import optuna_hdbo
 ROOT = Path(optuna_hdbo.__file__).parent
 
 OPTUNA_FLOORS = {
+    "__main__",
     "_study",
     "benchmarks",
     "importance",
@@ -32,6 +33,7 @@ BELOW = {
     "structure": {"_core", "_study", "methods"},
     "importance": {"_core", "_study", "methods"},
     "visualization": {"_core", "_study", "importance", "methods", "samplers", "structure"},
+    "__main__": {"_jit"},
     "__init__": {"_version", "importance", "samplers", "structure", "visualization"},
 }
 """Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
