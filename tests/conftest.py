@@ -23,7 +23,10 @@ if INTERPRETED and not THOROUGH:
     collect_ignore = [
         "benchmarks",
         "distributed",
+        "jit/test_compile.py",
+        "test_docs.py",
         "test_environments.py",
+        "test_examples.py",
         "test_hostile.py",
         "test_optuna_contract.py",
         "test_pruning.py",

@@ -91,10 +91,7 @@ def usual() -> Points:
     return finish(start(ALL))
 
 
-pytestmark = [
-    pytest.mark.skipif(INTERPRETED, reason="is about compiled code"),
-    pytest.mark.xdist_group("environments"),  # what is compiled here is compiled once
-]
+pytestmark = pytest.mark.skipif(INTERPRETED, reason="is about compiled code")
 
 
 def test_without_compilation(usual: Points) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from histories import DOMAINS
+from histories import INTERPRETED
 from histories import Ledger
 from histories import affordable
 from histories import bowl
@@ -76,6 +77,9 @@ METHODS |= {
         width=None, penalty=None, kernel_params={"lengthscale": 0.3}, kernel="se"
     ),
 }
+
+if INTERPRETED:  # other settings take the same loops
+    METHODS = dict(DEFAULTS)
 
 every_method = pytest.mark.parametrize("build", list(METHODS.values()), ids=list(METHODS))
 every_domain = pytest.mark.parametrize("domain", list(DOMAINS.values()), ids=list(DOMAINS))
