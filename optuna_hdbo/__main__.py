@@ -29,7 +29,8 @@ def warm_up() -> None:
     classes = [
         getattr(optuna_hdbo, name) for name in optuna_hdbo.__all__ if name.endswith("Sampler")
     ]
-    for create in [*classes, *(cls.as_published for cls in classes)]:
+    published = [cls.as_published for cls in classes if hasattr(cls, "as_published")]
+    for create in [*classes, *published]:
         study = optuna.create_study(sampler=create(seed=0, n_startup_trials=4))
         study.optimize(mixed, n_trials=N_TRIALS)
     evaluator = optuna_hdbo.GradISImportanceEvaluator(n_points=100)
