@@ -89,7 +89,6 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             lambda deterministic: AddGPUCB(),
             least=3,
             most=MOST_MODELLED_COLUMNS,
-            default=False,
         ),
         "selection": Expert(
             lambda deterministic: VSBO(), least=3, most=MOST_MODELLED_COLUMNS, default=False

@@ -34,8 +34,8 @@ class HDBOSampler(MethodSampler):
     ``"subspaces"``
         many random subspaces (:class:`MSUCBSampler`), beyond 200 parameters;
     ``"groups"``
-        groups of interacting parameters that are learned (:class:`AddGPUCBSampler`); not by
-        default;
+        groups of interacting parameters that are learned (:class:`AddGPUCBSampler`), 3 to 200
+        parameters;
     ``"selection"``
         the few parameters that matter (:class:`VSBOSampler`); not by default.
 
