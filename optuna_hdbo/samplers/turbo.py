@@ -24,11 +24,12 @@ class TuRBOSampler(PublishedSampler):
     and workers share one region. Numerical parameters with steps keep the steps inside the box;
     categorical ones are searched whole.
 
-    Two defaults differ from "Scalable Global Optimization via Local Bayesian Optimization"
+    Three defaults differ from "Scalable Global Optimization via Local Bayesian Optimization"
     (NeurIPS 2019): the prior of the lengthscales scales with the box (AdaScale, arXiv 2604.22967),
-    and values are warped so that they look normal (Yeo & Johnson 2000). :meth:`as_published`
-    leaves both out. The paper draws from the posterior where this sampler maximises the expected
-    improvement, and it forgets other trials when a region begins.
+    values are warped so that they look normal (Yeo & Johnson 2000), and sums over single
+    parameters compete with the model of the box. :meth:`as_published` leaves these out. The paper
+    draws from the posterior where this sampler maximises the expected improvement, and it forgets
+    other trials when a region begins.
 
     Each trial carries the side of its region as user attribute ``hdbo:region_length``.
 
@@ -47,6 +48,9 @@ class TuRBOSampler(PublishedSampler):
         Whether the model sees warped values.
     adaptive_prior : bool
         Whether the prior of the lengthscales scales with the box.
+    separable : bool
+        Whether models that take the objective for a sum over single parameters compete with the
+        model of the box, by how well they predict.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
@@ -83,6 +87,7 @@ class TuRBOSampler(PublishedSampler):
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         warp: bool = True,
         adaptive_prior: bool = True,
+        separable: bool = True,
         n_cyc: int | None = None,
         seed: int | None = None,
         n_startup_trials: int = 10,
@@ -99,6 +104,7 @@ class TuRBOSampler(PublishedSampler):
             kernel=kernel,
             warp=warp,
             adaptive_prior=adaptive_prior,
+            separable=separable,
             n_cyc=n_cyc,
         )
         super().__init__(

@@ -82,8 +82,9 @@ def test_fits_see_warped_values_and_are_kept() -> None:
     for warp in (True, False):
         suggestion = TuRBO(warp=warp).suggest(ledger.domain, ledger.seen(), Streams(0))
         assert suggestion.record is not None
-        assert ("local:output" in suggestion.record) == warp
-        assert "local" in suggestion.record
+        key = "local:dimension-scaled" + ":warped" * warp
+        assert (f"{key}:output" in suggestion.record) == warp
+        assert key in suggestion.record
         # predictions are in the objective's units either way
         assert -np.exp(8.0) < suggestion.report["predicted"] < 200.0
 
@@ -96,11 +97,22 @@ def test_the_lengthscale_prior_shrinks_with_the_region() -> None:
         rng = np.random.default_rng(0)
         ledger.values[1:] = rng.standard_normal(len(ledger.values) - 1).tolist()
         ledger.values[0] = 9.0
-        method = TuRBO(adaptive_prior=adaptive, warp=False)
+        method = TuRBO(adaptive_prior=adaptive, warp=False, separable=False)
         suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
         assert suggestion.record is not None
-        found.append(float(np.mean(np.log(suggestion.record["local"]["lengthscales"]))))
+        found.append(
+            float(np.mean(np.log(suggestion.record["local:dimension-scaled"]["lengthscales"])))
+        )
     assert found[0] < found[1]
+
+
+def test_sums_over_single_columns_compete() -> None:
+    ledger = Ledger.started(make_domain(None, None, None), 12)
+    for separable in (True, False):
+        suggestion = TuRBO(separable=separable).suggest(ledger.domain, ledger.seen(), Streams(0))
+        keys = {key for key in suggestion.record or {} if key.startswith("plain:")}
+        assert ("plain:inverse-square:separable" in keys) == separable
+        assert bool(keys) == separable
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 4])

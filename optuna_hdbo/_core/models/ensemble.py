@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 
 import numpy as np
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import FactorCache
@@ -180,10 +182,12 @@ class Ensemble:
         growth: float = QUERY_GROWTH,
         *,
         compared: bool = False,
+        widths: FloatArray | None = None,
     ) -> Believed:
         """Return the model under a belief, fitted anew if that is due.
 
-        Only models that are ``compared`` with others keep a record of their predictions.
+        Only models that are ``compared`` with others keep a record of their predictions. With
+        ``widths (D,)``, the prior of the lengthscales is that of a cube with these sides.
         """
         key, n = f"{self.name}:{belief.key}", len(seen.y)
         groups = belief.groups(domain)
@@ -200,7 +204,8 @@ class Ensemble:
                 memory.keep(f"{key}:output", output.to_json())
             if compared:
                 memory.keep(f"{key}:evidence", evidence.to_json())
-            return self._fit(domain, self._seen(seen, belief, key, memory), belief, warm)
+            within = self._seen(seen, belief, key, memory)
+            return self._fit(domain, within, belief, warm, widths)
 
         fitted = recall_or_refit(
             memory, key, domain, n, refit, groups=groups, n_cyc=self.n_cyc, growth=growth
@@ -231,14 +236,22 @@ class Ensemble:
         return cache.posterior(fitted, seen.X, seen.y, seen.pending)
 
     def _fit(
-        self, domain: Domain, seen: Observations, belief: Belief, warm: Fitted | None
+        self,
+        domain: Domain,
+        seen: Observations,
+        belief: Belief,
+        warm: Fitted | None,
+        widths: FloatArray | None,
     ) -> Fitted:
         groups, prior = belief.groups(domain), belief.prior
         cold = cold_start(domain, self.kind, groups, cold_lengthscale(len(groups[0])), 1e-3)
-        starts = starts_of_fit(warm, cold)
+        starts, X = starts_of_fit(warm, cold), seen.X
+        if widths is not None:
+            X = np.ascontiguousarray(X / widths)
+            starts = [start if start is cold else _scaled(start, 1.0 / widths) for start in starts]
         kernel, likelihood = fit(
             cold,
-            seen.X,
+            X,
             seen.y,
             prior=Prior(prior, len(groups[0]), scale=prior != "flat", noise=prior != "flat"),
             bounds=self.bounds,
@@ -247,5 +260,11 @@ class Ensemble:
             starts=starts,
             n_steps=n_fit_steps(warm, starts, WARM_STEPS),
         )
+        if widths is not None:
+            kernel = _scaled(kernel, widths)
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+
+
+def _scaled(kernel: Kernel, widths: FloatArray) -> Kernel:
+    return replace(kernel, lengthscales=kernel.lengthscales * widths)
