@@ -20,8 +20,8 @@ from optuna.distributions import IntDistribution
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 
+from optuna_hdbo._study.parameters import CommonParameters
 from optuna_hdbo._study.space import MAX_GRID_SIZE
-from optuna_hdbo._study.space import CommonParameters
 from optuna_hdbo._study.space import SearchSpace
 
 

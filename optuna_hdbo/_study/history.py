@@ -1,4 +1,4 @@
-"""Trials -> observations. The study is the truth; what is kept here saves reading it again."""
+"""Trials as observations, read from the study once and kept up to date."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
+from optuna_hdbo._study.pruned import PrunedValues
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
@@ -51,8 +52,8 @@ _STATES: dict[TrialState, State] = {
 }
 
 
-class _Beginning(Sequence[Record]):
-    """The records that a list holds now, whatever is appended to it: no copy per trial."""
+class _Prefix(Sequence[Record]):
+    """The records that a list holds now, even if it grows later. No copy per trial."""
 
     def __init__(self, records: list[Record]) -> None:
         self._records, self._n = records, len(records)
@@ -74,62 +75,13 @@ class _Beginning(Sequence[Record]):
         return islice(self._records, self._n)
 
 
-class _Changes:
-    """How much the value of completed trials changed from a step to the end.
-
-    A pruned trial's last value v at step s counts as v plus the median of these changes (0 if
-    no completed trial reported at s), but never as better than the middle one of the completed
-    trials: the pruner has seen that it was not worth going on. A cap at the worst of them would
-    be the value of whatever trial went astray. While nothing is completed, v stands.
-    """
-
-    def __init__(self) -> None:
-        self._completed: list[tuple[Mapping[int, float], float]] = []
-        self._by_step: dict[int, list[float]] = {}
-        self._finals: list[float] = []  # ascending
-
-    def add_completed(self, reported: Mapping[int, float], value: float) -> None:
-        """Learn from a completed trial; infinite values teach nothing."""
-        if not math.isfinite(value):
-            return
-        insort(self._finals, value)
-        if reported:
-            self._completed.append((reported, value))
-        for step, changes in self._by_step.items():
-            self._insert(changes, reported.get(step), value)
-
-    @staticmethod
-    def _insert(changes: list[float], reported: float | None, value: float) -> None:
-        if reported is not None and math.isfinite(value - reported):
-            insort(changes, value - reported)
-
-    def final_value(self, step: int, value: float) -> float:
-        """Return what a trial pruned at a step counts as."""
-        if step not in self._by_step:
-            # Only the steps at which something was pruned are followed.
-            changes: list[float] = []
-            for reported, final in self._completed:
-                self._insert(changes, reported.get(step), final)
-            self._by_step[step] = changes
-        changes = self._by_step[step]
-        half = len(changes) // 2
-        if not changes:
-            change = 0.0
-        elif len(changes) % 2:
-            change = changes[half]
-        else:
-            change = changes[half - 1] / 2 + changes[half] / 2
-        middle = self._finals[(len(self._finals) - 1) // 2] if self._finals else math.inf
-        return min(value + change, middle)
-
-
 class History:
     """The observations of one method, read from a study and kept up to date.
 
     Parameters
     ----------
     method_name : str
-        Whose records to read.
+        Name of the method whose records are read.
     use_pruned : bool
         Whether pruned trials count as observations.
     """
@@ -148,8 +100,7 @@ class History:
         self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
-        # By trial number, for those only that have any: step and value of the last report of a
-        # pruned trial; constraint values.
+        # By trial number: step and value of a pruned trial's last report, and constraint values.
         self._pruned: dict[int, tuple[int, float]] = {}
         self._told: dict[int, Mapping[str, float]] = {}
         self._constraint_names: set[str] = set()
@@ -157,9 +108,9 @@ class History:
         self._X = np.empty((0, 0))
         self._values = np.empty(0)
         self._numbers = np.empty(0, dtype=np.int64)
-        self._changes = _Changes()
+        self._pruned_values = PrunedValues()
         self._records: list[Record] = []
-        # Of running trials, with the text that was read: its worker may write another one.
+        # Suggestions of running trials, with the text that was read: a worker may replace it.
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
         self._running: set[bytes] = set()
@@ -173,7 +124,7 @@ class History:
     ) -> Observations:
         """Return everything known when ``trial`` asks for a point of ``space``.
 
-        ``trials`` are those of the study, where they have been listed since the last call.
+        ``trials`` may be given if they have been listed since the last call.
         """
         key = study_key(study)
         if key != self._study or space is not self._space:
@@ -215,7 +166,7 @@ class History:
         return old + new
 
     def remember(self, trial: FrozenTrial, text: str, suggestion: StoredSuggestion) -> None:
-        """Spare the reading of a suggestion that has just been written."""
+        """Keep a suggestion that has just been written, so that it need not be parsed again."""
         if suggestion.is_as_read():
             self._suggestions[trial.number] = [text], suggestion
 
@@ -225,7 +176,7 @@ class History:
         return key in self._tried or key in self._running
 
     def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
-        """Take in a trial that will never change again."""
+        """Add a trial that will never change again."""
         suggestion = self._latest_suggestion(trial)
         self._suggestions.pop(trial.number, None)
         if suggestion is not None:
@@ -251,7 +202,7 @@ class History:
         if pruned_at is None:
             steps = trial.intermediate_values
             reported = {step: sign * steps[step] for step in steps} if steps else _NOTHING
-            self._changes.add_completed(reported, sign * value)
+            self._pruned_values.add_completed(reported, sign * value)
         if pruned_at is not None:
             self._pruned[trial.number] = pruned_at, sign * value
         constraints = constraints_of(trial)
@@ -316,8 +267,8 @@ class History:
         self, space: SearchSpace, running: list[FrozenTrial], step: int, sign: float
     ) -> Observations:
         pending = []
-        # Only with running trials a list of its own.
-        records = list(self._records) if running else _Beginning(self._records)
+        # Copy the list only if records of running trials are added to it.
+        records = list(self._records) if running else _Prefix(self._records)
         for trial in running:
             suggestion = self._latest_suggestion(trial)
             row = self._pending_row(trial, suggestion, space)
@@ -334,7 +285,7 @@ class History:
             at = numbers.searchsorted(list(self._pruned))
             pruned[at] = True
             values = values.copy()
-            values[at] = [self._changes.final_value(*last) for last in self._pruned.values()]
+            values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
         return Observations(
             X=_read_only(self._X[:n]),
             values=_read_only(values),

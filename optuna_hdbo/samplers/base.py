@@ -1,8 +1,7 @@
-"""The life of a sampler inside Optuna, written once for all methods."""
+"""The lifecycle of a sampler inside Optuna, the same for all methods."""
 
 from __future__ import annotations
 
-import logging
 import math
 import operator
 import os
@@ -30,59 +29,52 @@ from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.attributes import write_report
 from optuna_hdbo._study.attributes import write_suggestion
 from optuna_hdbo._study.history import History
-from optuna_hdbo._study.space import CommonParameters
+from optuna_hdbo._study.parameters import CommonParameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.samplers.notices import Notices
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
 
-_logger = logging.getLogger(__name__)
-
-NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
-"""What computations may raise on unfavourable data; any other exception is a bug."""
-
 STRICT = "OPTUNA_HDBO_STRICT"
 """Environment variable; where it is ``1``, an exception in a method ends the study."""
 
-MAX_WARNINGS = 10
-"""At most this many parameters are warned about."""
-
 MAX_ROUNDS = 4
-"""How often a method is asked for a point that no other worker has published meanwhile."""
+"""Attempts to get a point that no other worker has published in the meantime."""
 
 
 class MethodSampler(BaseSampler):
     """Base of all samplers of this package: Optuna's lifecycle around one method.
 
-    The first ``n_startup_trials`` trials are drawn at random, the following ones are asked from
-    the method. Parameters that not every finished trial has (conditional ones, or those whose
-    range varies) are sampled independently.
+    The first ``n_startup_trials`` trials are drawn at random. The method suggests the following
+    ones. Parameters that not every finished trial has (conditional ones, or those whose range
+    varies) are sampled independently.
 
-    Every random number is drawn for a (seed, purpose, trial number): the same seed gives the same
-    study whatever the storage, a study that is resumed goes on as if it had never stopped, and
-    workers of one study that share a seed still get different points.
+    Every random number depends on the seed, its purpose and the trial number only. So the same
+    seed gives the same study in any storage, a resumed study continues as if it had never stopped,
+    and workers of one study that share a seed still get different points.
 
     Parameters
     ----------
     method : Method
-        Who is asked.
+        The method that suggests points.
     seed : int or None
         ``None`` draws one from the operating system.
     n_startup_trials : int
-        Finished trials (complete, or pruned and used) before the method is asked.
+        Finished trials (complete, or pruned and used) before the method suggests points.
     independent_sampler : BaseSampler or None
-        Who samples startup trials and parameters outside the relative search space; ``None``
-        draws them uniformly in the parameter's own (log) scale.
+        Samples startup trials and parameters outside the relative search space; ``None`` draws
+        them uniformly in the parameter's own (log) scale.
     warn_independent_sampling : bool
-        Whether to warn when a parameter is sampled independently after startup, once of each.
+        Whether to warn, once per parameter, when it is sampled independently after startup.
     use_pruned : bool
-        Whether pruned trials count as observations, with the value that their last report makes
-        likely but never better than the middle one of the completed trials.
+        Whether pruned trials count as observations. Their value is estimated from their last
+        report, and is at best the median of the completed trials.
     """
 
     supports_constraints = False
@@ -115,13 +107,11 @@ class MethodSampler(BaseSampler):
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = bool(warn_independent_sampling)
         self._use_pruned = bool(use_pruned)
-        self._warned_of_constraints = False
-        self._warned_of_parameters: set[str] = set()
-        self._logged_bug = False
+        self._notices = Notices(str(self))
         self._forget()
 
     def _forget(self) -> None:
-        """Start with an empty cache; everything in it can be read from the study again."""
+        """Empty the cache. Everything in it can be read from the study again."""
         self._lock = threading.Lock()
         self._study: object = None
         self._common = CommonParameters(self._use_pruned)
@@ -144,9 +134,9 @@ class MethodSampler(BaseSampler):
     def reseed_rng(self) -> None:
         """Reseed the user's independent sampler.
 
-        There is nothing else to reseed: Optuna calls this so that copies of a generator do not
-        repeat each other, and here no generator outlives a trial. Another seed would only make
-        ``n_jobs > 1`` irreproducible.
+        Optuna calls this so that copies of a generator do not repeat each other. No generator of
+        this sampler outlives a trial, so there is nothing else to reseed, and another seed would
+        make ``n_jobs > 1`` irreproducible.
         """
         if self._independent_sampler is not None:
             self._independent_sampler.reseed_rng()
@@ -185,31 +175,32 @@ class MethodSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
-        """Ask the method, or draw at random while it has too little to go on."""
+        """Return the method's suggestion, or a random point during startup."""
         self._refuse_multi_objective(study)
         if not search_space:
             return {}
-        with self._lock:  # Threads share this object, and must see each other's points.
+        with self._lock:  # threads share this object, and must see each other's points
             if not self._space.describes(search_space):
                 self._space = SearchSpace(search_space)
             space = self._space
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
-            self._warn_of_constraints(seen)
+            if seen.constraints.shape[1] and not self.supports_constraints:
+                self._notices.constraints()
             if len(seen.values) >= max(self._n_startup_trials, 1):
                 return self._ask(study, trial, space, seen)
             if self._independent_sampler is not None:
                 return {}
-            # Nobody else draws from this trial's stream, so nobody else has this point.
+            # Only this trial draws from its stream, so no other trial gets this point.
             params, stored = self._draw(space, trial.number)
             write_suggestion(study, trial, stored.to_text())
             return params
 
     def _take_list(self, trial: FrozenTrial) -> list[FrozenTrial] | None:
-        """Return the trials as they were listed a moment ago for this one, if they were.
+        """Return the list of trials that was read for this trial's search space, if it is there.
 
-        Every reader of the history takes the list away, so that none gets an older one than it
-        has seen.
+        The list is used once. The next reader lists the trials again, and so never sees an older
+        state than the last one.
         """
         listed, self._listed = self._listed, None
         return None if listed is None or listed[0] is not trial else listed[1]
@@ -217,17 +208,17 @@ class MethodSampler(BaseSampler):
     def _ask(
         self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations
     ) -> dict[str, Any]:
-        """Ask the method, publish its point, and ask again if another trial has the same.
+        """Publish the method's point with the trial, and try again if another trial has the same.
 
         Workers that ask at the same moment cannot see each other's points, and a clear optimum (a
-        corner, say) is the same for all of them. So each looks again after it has published.
-        Whichever of two equal points is published last is seen by its worker beside the other
-        one, and given up; then the method knows of the other.
+        corner, say) is the same for all of them. So each worker reads the study again after it
+        has published its point. Whoever published the later one of two equal points sees both,
+        and asks the method again, which now knows the other point.
         """
         for i in range(MAX_ROUNDS):
             params, stored, text, report = self._suggest(space, seen)
             row = space.encode(params)
-            if self._is_taken(row):  # asking again would bring the same
+            if self._is_taken(row):  # asking again would give the same point
                 break
             write_suggestion(study, trial, text, replaces=i > 0)
             self._history.remember(trial, text, stored)
@@ -246,7 +237,7 @@ class MethodSampler(BaseSampler):
         return row is not None and self._history.is_taken(row)
 
     def _perturb(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
-        """Return a point that no trial has had: beside this one, if a column is continuous."""
+        """Return a point near this one that no trial has had, if a column is continuous."""
         row = space.encode(params)
         if row is None:
             return params
@@ -257,9 +248,9 @@ class MethodSampler(BaseSampler):
         return params if near is row else space.decode(near)
 
     def _validate(self, known: Mapping[str, BaseDistribution]) -> None:
-        """Let the method object to the user's settings as soon as parameters are known.
+        """Let the method check the user's settings as soon as parameters are known.
 
-        It is shown every parameter of the study, not just the columns of this trial: settings may
+        It gets every parameter of the study, not only the columns of this trial: settings may
         name a parameter that is fixed or conditional, but not one that does not exist.
         """
         if known is not self._validated and known != self._validated:
@@ -283,30 +274,10 @@ class MethodSampler(BaseSampler):
         except Exception as error:
             if os.environ.get(STRICT) == "1":
                 raise
-            self._log_failure(seen.step, error)
+            self._notices.failure(seen.step, error)
             params, stored = self._draw(space, seen.step)
             return params, stored, stored.to_text(), {}
         return params, stored, text, suggestion.report
-
-    def _log_failure(self, number: int, error: Exception) -> None:
-        """Say why a trial is drawn at random; called while the error is being handled."""
-        what = f"{type(error).__name__}: {error}"
-        if isinstance(error, NUMERICAL_FAILURES):
-            _logger.warning(
-                f"Trial {number} is drawn at random because {self} could not compute a "
-                f"suggestion: {what}"
-            )
-            return
-        first, self._logged_bug = not self._logged_bug, True
-        _logger.error(
-            f"Trial {number} is drawn at random because of an unexpected error in {self}: {what}. "
-            + (
-                "Please report it with this traceback, which is logged once."
-                if first
-                else "The traceback of the first such error is in the log."
-            ),
-            exc_info=first,
-        )
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
         params = space.draw(self._streams.generator("startup", number))
@@ -321,7 +292,7 @@ class MethodSampler(BaseSampler):
     ) -> Any:
         """Sample one parameter by itself."""
         self._refuse_multi_objective(study)
-        if self._warn_independent_sampling and param_name not in self._warned_of_parameters:
+        if self._warn_independent_sampling and self._notices.may_name(param_name):
             self._warn_if_modelled(study, trial, param_name)
         if self._independent_sampler is not None:
             return self._independent_sampler.sample_independent(
@@ -331,27 +302,14 @@ class MethodSampler(BaseSampler):
         return SearchSpace({param_name: param_distribution}).draw(rng)[param_name]
 
     def _warn_if_modelled(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
+        """Warn about a parameter that is sampled independently after startup."""
         states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
         if len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1):
             return
-        if len(self._warned_of_parameters) >= MAX_WARNINGS:
-            return
-        self._warned_of_parameters.add(param_name)
-        by = (
-            "uniformly" if self._independent_sampler is None else f"by {self._independent_sampler}"
+        other = self._independent_sampler
+        self._notices.independent(
+            trial.number, param_name, "uniformly" if other is None else f"by {other}"
         )
-        _logger.warning(
-            f"Parameter '{param_name}' of trial {trial.number} is sampled {by}, independently of "
-            f"the model of {self}, because not every finished trial has it with the same range. "
-            "If that is intended, pass warn_independent_sampling=False. This is said once of a "
-            f"parameter, and of {MAX_WARNINGS} parameters at most."
-        )
-
-    def _warn_of_constraints(self, seen: Observations) -> None:
-        if seen.constraints.shape[1] and not self.supports_constraints:
-            if not self._warned_of_constraints:
-                _logger.warning(f"{self} does not use the constraints of the trials.")
-            self._warned_of_constraints = True
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1:

@@ -1,0 +1,56 @@
+"""What pruned trials count as."""
+
+from __future__ import annotations
+
+import math
+from bisect import insort
+from collections.abc import Mapping
+
+
+class PrunedValues:
+    """Estimates of the values that pruned trials would have had, from completed trials.
+
+    A pruned trial that last reported v at step s counts as v plus the median change of completed
+    trials from s to their end (0 if none of them reported at s). It never counts as better than
+    the median completed trial, because the pruner found it not worth going on. A limit at
+    the worst completed trial would be set by a single outlier. Without completed trials, v counts.
+    """
+
+    def __init__(self) -> None:
+        self._completed: list[tuple[Mapping[int, float], float]] = []
+        self._by_step: dict[int, list[float]] = {}
+        self._finals: list[float] = []  # ascending
+
+    def add_completed(self, reported: Mapping[int, float], value: float) -> None:
+        """Take in a completed trial, unless its value is infinite."""
+        if not math.isfinite(value):
+            return
+        insort(self._finals, value)
+        if reported:
+            self._completed.append((reported, value))
+        for step, changes in self._by_step.items():
+            self._insert(changes, reported.get(step), value)
+
+    @staticmethod
+    def _insert(changes: list[float], reported: float | None, value: float) -> None:
+        if reported is not None and math.isfinite(value - reported):
+            insort(changes, value - reported)
+
+    def final_value(self, step: int, value: float) -> float:
+        """Return the value that a trial pruned at a step counts as."""
+        if step not in self._by_step:
+            # Changes are kept only for steps at which a trial was pruned.
+            changes: list[float] = []
+            for reported, final in self._completed:
+                self._insert(changes, reported.get(step), final)
+            self._by_step[step] = changes
+        changes = self._by_step[step]
+        half = len(changes) // 2
+        if not changes:
+            change = 0.0
+        elif len(changes) % 2:
+            change = changes[half]
+        else:
+            change = changes[half - 1] / 2 + changes[half] / 2
+        median = self._finals[(len(self._finals) - 1) // 2] if self._finals else math.inf
+        return min(value + change, median)

@@ -1,0 +1,73 @@
+"""What a sampler writes to the log, most of it once."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+
+
+_logger = logging.getLogger(__name__)
+
+NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
+"""What computations may raise on unfavourable data; any other exception is a bug."""
+
+MAX_WARNINGS = 10
+"""At most this many parameters are warned about."""
+
+
+class Notices:
+    """Warnings of one sampler, and what it has warned about already.
+
+    Parameters
+    ----------
+    name : str
+        The sampler's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._has_logged_bug = False
+        self._has_named_constraints = False
+        self._parameters: set[str] = set()
+
+    def failure(self, number: int, error: Exception) -> None:
+        """Say why a trial is drawn at random; to be called while the error is being handled."""
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, NUMERICAL_FAILURES):
+            _logger.warning(
+                f"Trial {number} is drawn at random because {self._name} could not compute a "
+                f"suggestion: {what}"
+            )
+            return
+        first, self._has_logged_bug = not self._has_logged_bug, True
+        advice = (
+            "Please report it with this traceback, which is logged once."
+            if first
+            else "The traceback of the first such error is in the log."
+        )
+        _logger.error(
+            f"Trial {number} is drawn at random because of an unexpected error in {self._name}: "
+            f"{what}. {advice}",
+            exc_info=first,
+        )
+
+    def may_name(self, param_name: str) -> bool:
+        """Tell whether a parameter can still be warned about."""
+        return param_name not in self._parameters and len(self._parameters) < MAX_WARNINGS
+
+    def independent(self, number: int, param_name: str, by: str) -> None:
+        """Warn that a parameter of a trial is sampled independently."""
+        self._parameters.add(param_name)
+        _logger.warning(
+            f"Parameter '{param_name}' of trial {number} is sampled {by}, independently of the "
+            f"model of {self._name}, because not every finished trial has it with the same range. "
+            "If that is intended, pass warn_independent_sampling=False. Each parameter is warned "
+            f"about once, and at most {MAX_WARNINGS} parameters are."
+        )
+
+    def constraints(self) -> None:
+        """Warn that the sampler does not use constraints."""
+        if not self._has_named_constraints:
+            _logger.warning(f"{self._name} does not use the constraints of the trials.")
+        self._has_named_constraints = True
