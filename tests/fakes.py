@@ -37,7 +37,11 @@ class FakeMethod:
         rng = streams.generator("fake", seen.step)
         x = seen.X[np.argmax(seen.y)].copy()
         x[turn % len(x)] = domain.sample(rng, 1)[0, turn % len(x)]
-        report: Mapping[str, float] = {"best": float(seen.y.max()), "unknown": float("nan")}
+        report: Mapping[str, float | str] = {
+            "best": float(seen.y.max()),
+            "unknown": float("nan"),
+            "said": "so " * 100,
+        }
         return Suggestion(x, record={"turn": turn}, report=report)
 
 

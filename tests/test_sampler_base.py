@@ -31,6 +31,7 @@ from optuna.trial import TrialState
 import optuna_hdbo
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._study.attributes import LONGEST_TEXT
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
@@ -473,7 +474,8 @@ def test_attributes() -> None:
     first, second, third = study.trials
     assert first.system_attrs == first.user_attrs == second.user_attrs == {}
     assert list(second.system_attrs) == list(third.system_attrs) == ["hdbo:suggestion:0"]
-    assert list(third.user_attrs) == ["hdbo:best"]  # NaN is no number to sort by
+    assert list(third.user_attrs) == ["hdbo:best", "hdbo:said"]  # NaN is no number to sort by
+    assert third.user_attrs["hdbo:said"] == ("so " * 100)[:LONGEST_TEXT]
     assert type(third.user_attrs["hdbo:best"]) is float
     assert '"record":{"turn":0}' in third.system_attrs["hdbo:suggestion:0"]
 

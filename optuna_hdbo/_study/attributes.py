@@ -2,7 +2,8 @@
 
 A suggestion is written as one JSON object in system attributes ``hdbo:suggestion:<chunk>``, so
 that other workers see the point before the objective has asked for its parameters, and so that a
-method's decision outlives its process. Numbers for people are user attributes ``hdbo:<name>``.
+method's decision outlives its process. Numbers and short
+texts for people are user attributes ``hdbo:<name>``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
 _SECOND = f"{_SUGGESTION}1"
-_REPORT = "hdbo:"
+REPORT = "hdbo:"
+"""What the names of our user attributes begin with."""
+
+LONGEST_TEXT = 80
+"""Characters of a text in a user attribute: a cell of a table, not a page."""
 
 
 def _refuse_constant(name: str) -> None:
@@ -148,12 +153,19 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
     return StoredSuggestion(params, method, record)
 
 
-def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float]) -> None:
-    """Store the finite numbers of a report, where dashboards and data frames find them."""
-    for name, number in report.items():
-        if math.isfinite(number):
-            key = f"{_REPORT}{name}"
-            study._storage.set_trial_user_attr(trial._trial_id, key, float(number))
+def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float | str]) -> None:
+    """Store the texts and finite numbers of a report, where dashboards and data frames find them.
+
+    Texts are cut to :data:`LONGEST_TEXT` characters.
+    """
+    for name, said in report.items():
+        if isinstance(said, str):
+            value: float | str = said[:LONGEST_TEXT]
+        elif math.isfinite(said):
+            value = float(said)
+        else:
+            continue
+        study._storage.set_trial_user_attr(trial._trial_id, f"{REPORT}{name}", value)
 
 
 def read_trials(

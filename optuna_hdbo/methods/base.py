@@ -39,13 +39,13 @@ class Suggestion:
         The point, admissible in the domain.
     record : Mapping or None
         A small JSON object to keep with the trial and to hand back as a :class:`Record`.
-    report : Mapping of str to float
-        Numbers that a person may want to sort trials by.
+    report : Mapping of str to float or str
+        Numbers and short texts that a person may want to sort trials by.
     """
 
     x: FloatArray
     record: Mapping[str, Any] | None = None
-    report: Mapping[str, float] = field(default_factory=dict)
+    report: Mapping[str, float | str] = field(default_factory=dict)
 
 
 class Method(Protocol):

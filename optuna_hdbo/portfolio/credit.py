@@ -51,6 +51,12 @@ class Credit:
         )
 
 
+def rate(earned: Credit, prior: Credit) -> float:
+    """Return an expert's expected rate of success, to four digits."""
+    wins, losses = earned.wins + prior.wins, earned.losses + prior.losses
+    return float(f"{wins / (wins + losses):.4g}")
+
+
 def expert_of(record: Record, names: Sequence[str]) -> str | None:
     """Return which expert a record names, None if it is none of these."""
     name = record.data.get(KEY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -26,8 +27,13 @@ REFINED = 1e-3
 WINDOW, MOST_REFINED = 30, 1.0 / 6.0
 """Share of the last queries that may refine the best point. A trial is worth more than a digit."""
 
-REFINES = "refines"
-"""Key under which a record says that the query was a refinement."""
+QUERY, CREDITS = "query", "credits"
+"""Keys under which a record keeps the kind of the query and every expert's expected rate of
+success at that time. The latter is for people."""
+
+QueryKind = Literal["search", "refine", "elsewhere"]
+"""A search for a better point, one more digit of the best point, or the furthest point from all
+known ones."""
 
 
 class HDBO:
@@ -69,32 +75,34 @@ class HDBO:
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
         best = seen.X[int(np.argmax(merit))]
         may_refine = self._may_refine(seen)
-        first: tuple[str, Suggestion, bool] | None = None
+        rates = {n: credit.rate(earned[n], prior[n]) for n in names}
+        first: tuple[str, Suggestion] | None = None
         for name in credit.order(earned, prior, rng):
             suggestion = self._experts[name].suggest(domain, seen, streams)
             refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
             if first is None:
-                first = name, suggestion, refines
+                first = name, suggestion
             if may_refine or not refines:
-                return self._signed(name, suggestion, refines)
+                return _signed(name, suggestion, "refine" if refines else "search", rates)
         assert first is not None
-        name, suggestion, _ = first  # all of them refine: leave for somewhere else
+        name, suggestion = first  # all of them refine: leave for somewhere else
         x = _far_from(domain, seen, rng)
-        return self._signed(name, Suggestion(x, suggestion.record), False)
+        return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
 
     @staticmethod
     def _may_refine(seen: Observations) -> bool:
         recent = seen.records[max(0, len(seen.records) - WINDOW) :]
-        refined = sum(record.data.get(REFINES) is True for record in recent)
-        return refined < MOST_REFINED * WINDOW
+        refined = sum(record.data.get(QUERY) == "refine" for record in recent)
+        return bool(refined < MOST_REFINED * WINDOW)
 
-    @staticmethod
-    def _signed(name: str, suggestion: Suggestion, refines: bool) -> Suggestion:
-        record = {**(suggestion.record or {}), credit.KEY: name}
-        if refines:
-            record[REFINES] = True
-        report = {**suggestion.report, "expert": float(list(EXPERTS).index(name))}
-        return Suggestion(suggestion.x, record, report)
+
+def _signed(
+    name: str, suggestion: Suggestion, kind: QueryKind, rates: Mapping[str, float]
+) -> Suggestion:
+    """Return a suggestion whose record and report say which expert it is from, and why."""
+    said = {credit.KEY: name, QUERY: kind}
+    record = {**(suggestion.record or {}), **said, CREDITS: dict(rates)}
+    return Suggestion(suggestion.x, record, {**suggestion.report, **said})
 
 
 def _checked(experts: Sequence[str] | None) -> tuple[str, ...]:

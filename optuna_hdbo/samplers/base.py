@@ -259,7 +259,7 @@ class MethodSampler(BaseSampler):
 
     def _suggest(
         self, space: SearchSpace, seen: Observations
-    ) -> tuple[dict[str, Any], StoredSuggestion, str, Mapping[str, float]]:
+    ) -> tuple[dict[str, Any], StoredSuggestion, str, Mapping[str, float | str]]:
         """Return the method's point, or a random one where the method fails.
 
         A numerical failure costs a line in the log. Any other exception is a bug: its traceback

@@ -39,8 +39,10 @@ class HDBOSampler(MethodSampler):
     ``"selection"``
         the few parameters that matter (:class:`VSBOSampler`); not by default.
 
-    Each trial carries the number of its expert, in the order above, as user attribute
-    ``hdbo:expert``. :func:`optuna_hdbo.explain` says in words which expert asked and why.
+    Each trial carries the name of its expert as user attribute ``hdbo:expert``, and as
+    ``hdbo:query`` whether the expert searched for a better point (``"search"``), refined the best
+    one (``"refine"``), or whether the point is the furthest from all known ones because all
+    experts refined (``"elsewhere"``).
 
     Parameters
     ----------

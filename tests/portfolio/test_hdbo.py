@@ -19,8 +19,10 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
+from optuna_hdbo.portfolio.hdbo import CREDITS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.hdbo import MOST_REFINED
+from optuna_hdbo.portfolio.hdbo import QUERY
 from optuna_hdbo.portfolio.hdbo import REFINED
 from optuna_hdbo.portfolio.hdbo import WINDOW
 
@@ -49,7 +51,8 @@ def test_every_record_names_an_expert(name: str) -> None:
         assert is_admissible(ledger.domain, suggestion.x)
         assert suggestion.record is not None
         assert suggestion.record[credit.KEY] in method.experts_for(ledger.domain)
-        assert suggestion.report["expert"] == list(EXPERTS).index(suggestion.record[credit.KEY])
+        assert suggestion.report["expert"] == suggestion.record[credit.KEY]
+        assert suggestion.report["query"] == suggestion.record[QUERY]
 
 
 def test_all_experts_are_asked_in_time() -> None:
@@ -90,15 +93,34 @@ def test_refinements_have_a_budget() -> None:
     method = HDBO(experts=["local", "global"])
     method._experts = {"local": Stays(), "global": Stays()}
     n = 2 * WINDOW
-    refined = []
+    refined, said = [], []
     for _ in range(n):
         suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
         best = ledger.X[int(np.argmax(ledger.values))]
         refined.append(bool(np.sqrt(((suggestion.x - best) ** 2).mean()) < REFINED))
+        said.append(suggestion.report["query"])
         ledger.keep(suggestion)
         ledger.observe(suggestion.x)
+    assert said == ["refine" if r else "elsewhere" for r in refined]
     assert sum(refined[:WINDOW]) == pytest.approx(MOST_REFINED * WINDOW, abs=1)
     assert sum(refined[WINDOW:]) == pytest.approx(MOST_REFINED * WINDOW, abs=1)
+
+
+def test_the_record_keeps_the_credits_of_that_time() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 12), 10)
+    method = HDBO(experts=["local", "tree"])
+    method._experts = {"local": Stays(), "tree": Stays()}
+    suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert suggestion.record is not None
+    assert suggestion.record[CREDITS] == {"local": 0.5, "tree": 0.2}  # what they begin with
+    ledger.keep(suggestion)
+    ledger.f = lambda x: 1e9  # a success of whoever was asked
+    ledger.observe(suggestion.x)
+    again = method.suggest(ledger.domain, ledger.seen(), Streams(0)).record
+    assert again is not None
+    expected = {"local": 0.6, "tree": 0.2} if suggestion.record[credit.KEY] == "local" else None
+    expected = expected or {"local": 0.5, "tree": pytest.approx(1.5 / 3.5, rel=1e-3)}
+    assert again[CREDITS] == expected
 
 
 def test_within_the_budget_the_first_expert_decides() -> None:
