@@ -37,7 +37,7 @@ class Trial:
         The point in the columns of the domain.
     record : Mapping
         JSON that the method will read at later trials; empty where it left nothing.
-    report : Mapping of str to float
+    report : Mapping of str to float or str
         Numbers about the suggestion, such as the predicted value; empty for random points.
     state : {"running", "complete", "failed"}
     value : float or None
@@ -49,7 +49,7 @@ class Trial:
     number: int
     x: FloatArray
     record: Mapping[str, Any]
-    report: Mapping[str, float]
+    report: Mapping[str, float | str]
     state: State = "running"
     value: float | None = None
     constraints: Sequence[float] = ()
