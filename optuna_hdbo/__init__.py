@@ -14,6 +14,8 @@ from optuna_hdbo._version import __version__
 
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
+    from optuna_hdbo.explanation import Explanation as Explanation
+    from optuna_hdbo.explanation import explain as explain
     from optuna_hdbo.importance import GradISImportanceEvaluator as GradISImportanceEvaluator
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler as AddGPUCBSampler
     from optuna_hdbo.samplers.bamsoo import BaMSOOSampler as BaMSOOSampler
@@ -33,6 +35,7 @@ if TYPE_CHECKING:  # what _MODULES says, for type checkers
 _MODULES = {
     "AddGPUCBSampler": "samplers.add_gp_ucb",
     "BaMSOOSampler": "samplers.bamsoo",
+    "Explanation": "explanation",
     "GPMISampler": "samplers.gp_mi",
     "GPUCBSampler": "samplers.gp_ucb",
     "GradISImportanceEvaluator": "importance",
@@ -43,6 +46,7 @@ _MODULES = {
     "Selection": "structure",
     "TuRBOSampler": "samplers.turbo",
     "VSBOSampler": "samplers.vs_bo",
+    "explain": "explanation",
     "get_groups": "structure",
     "get_selections": "structure",
 }

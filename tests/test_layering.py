@@ -15,8 +15,10 @@ ROOT = Path(optuna_hdbo.__file__).parent
 
 OPTUNA_FLOORS = {
     "__main__",
+    "_story",
     "_study",
     "benchmarks",
+    "explanation",
     "importance",
     "samplers",
     "structure",
@@ -30,11 +32,28 @@ BELOW = {
     "portfolio": {"_core", "methods"},
     "_study": {"_core", "methods"},
     "samplers": {"_core", "_study", "methods", "portfolio"},
+    "_story": {"_core", "_study", "methods", "portfolio"},
+    "explanation": {"_story"},
     "structure": {"_core", "_study", "methods"},
     "importance": {"_core", "_study", "methods"},
-    "visualization": {"_core", "_study", "importance", "methods", "samplers", "structure"},
+    "visualization": {
+        "_core",
+        "_story",
+        "_study",
+        "importance",
+        "methods",
+        "samplers",
+        "structure",
+    },
     "__main__": {"_jit"},
-    "__init__": {"_version", "importance", "samplers", "structure", "visualization"},
+    "__init__": {
+        "_version",
+        "explanation",
+        "importance",
+        "samplers",
+        "structure",
+        "visualization",
+    },
 }
 """Floor -> the floors it may import, beside itself. The benchmarks may import anything."""
 

@@ -214,3 +214,8 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
         return {name: float(value) for name, value in constraints.items()}
     except (TypeError, ValueError):
         return {}
+
+
+def is_enqueued(trial: FrozenTrial) -> bool:
+    """Tell whether the user chose parameters of a trial, by ``study.enqueue_trial``."""
+    return bool(trial.system_attrs.get("fixed_params"))

@@ -1,0 +1,210 @@
+"""Which expert suggested each trial of a study, read from the storage alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+from typing import Literal
+from typing import get_args
+
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from optuna_hdbo._study.attributes import REPORT
+from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.attributes import is_enqueued
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo.portfolio.credit import KEY
+from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.hdbo import CREDITS
+from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.hdbo import QUERY
+from optuna_hdbo.portfolio.hdbo import QueryKind
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+Origin = Literal["expert", "random", "enqueued", "unknown"]
+"""An expert's point, a point drawn at random by one of our samplers, parameters that the user
+enqueued, or a trial without a suggestion of ours."""
+
+HONEST = 1.96
+"""Standard deviations within which 95 % of normal values lie."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """A trial and where its point is from.
+
+    Parameters
+    ----------
+    trial : FrozenTrial
+    origin : {"expert", "random", "enqueued", "unknown"}
+    expert : str or None
+        The expert that was asked; None unless the point is an expert's.
+    kind : {"search", "refine", "elsewhere"} or None
+        What the expert was asked for, where it is known.
+    credits : Mapping of str to float
+        Every expert's expected rate of success at that time, where it is known.
+    predicted, std : float or None
+        What the expert expected, and the standard deviation of that.
+    improves : bool
+        Whether the value is better than those of all earlier trials.
+    data : Mapping
+        The whole record of the suggestion. It is untrusted input.
+    """
+
+    trial: FrozenTrial
+    origin: Origin
+    expert: str | None
+    kind: QueryKind | None
+    credits: Mapping[str, float]
+    predicted: float | None
+    std: float | None
+    improves: bool
+    data: Mapping[str, Any]
+
+    @property
+    def error(self) -> float | None:
+        """Value less what was expected, in standard deviations; None where that is unknown."""
+        value = value_of(self.trial)
+        if value is None or self.predicted is None or self.std is None or self.std <= 0.0:
+            return None
+        error = (value - self.predicted) / self.std
+        return error if math.isfinite(error) else None
+
+
+def read_queries(study: Study) -> list[Query]:
+    """Return where the trials of a study come from, by ascending number.
+
+    Raises
+    ------
+    ValueError
+        Where the study has several objectives, and where no trial is an expert's although
+        another sampler had the time to suggest some.
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study must have a single objective, as HDBOSampler needs it, but "
+            f"{study.study_name!r} has {len(study.directions)}."
+        )
+    trials = list(read_trials(study))
+    read = [_suggested(trial) for trial in trials]
+    ours = {method for method, _ in read if method != ""}
+    if HDBO.name not in ours and ours != {None}:
+        raise ValueError(
+            f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials "
+            f"of {study.study_name!r} was suggested by one of its experts. Create the study with "
+            "sampler=optuna_hdbo.HDBOSampler(); every trial after the startup trials then says "
+            "which expert suggested it."
+        )
+    best = None
+    queries = []
+    for trial, (method, data) in zip(trials, read, strict=True):
+        improves = is_better(study, trial, best)
+        best = trial if improves else best
+        queries.append(_query(trial, method, data, improves))
+    return queries
+
+
+def value_of(trial: FrozenTrial) -> float | None:
+    """Return the value of a completed trial, None if it has no finite one."""
+    if trial.state != TrialState.COMPLETE:
+        return None
+    return number(trial.value)
+
+
+def is_better(study: Study, trial: FrozenTrial, best: FrozenTrial | None) -> bool:
+    """Tell whether a trial is completed and feasible, and better than the best one before."""
+    value = value_of(trial)
+    if value is None or not all(c <= 0.0 for c in constraints_of(trial).values()):
+        return False
+    if best is None:
+        return True
+    before = value_of(best)
+    assert before is not None
+    return value < before if study.direction == StudyDirection.MINIMIZE else value > before
+
+
+def best_known_then(study: Study, queries: list[Query], trial: FrozenTrial) -> FrozenTrial | None:
+    """Return the best trial that was completed when a trial began, None if there was none."""
+    best: FrozenTrial | None = None
+    for query in queries:
+        other = query.trial
+        if other.number >= trial.number:
+            break
+        end, start = other.datetime_complete, trial.datetime_start
+        if end is not None and start is not None and end > start:
+            continue
+        best = other if is_better(study, other, best) else best
+    return best
+
+
+def number(value: Any) -> float | None:
+    """Return a finite number as a float, None if it is anything else."""
+    if type(value) not in (int, float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer beyond floats
+        return None
+
+
+def reported(trial: FrozenTrial, name: str) -> float | None:
+    """Return a number of a trial's report."""
+    return number(trial.user_attrs.get(REPORT + name))
+
+
+def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
+    """Return the method that suggested a trial, "" for no suggestion of ours, and its record."""
+    try:
+        suggestion = read_suggestion(trial)
+    except ValueError:  # not ours, or of another version
+        return "", {}
+    if suggestion is None:
+        return "", {}
+    if suggestion.method == HDBO.name and _named(suggestion.record) is None:
+        return "", {}
+    return suggestion.method, suggestion.record or {}
+
+
+def _named(record: Mapping[str, Any] | None) -> str | None:
+    name = (record or {}).get(KEY)
+    return name if isinstance(name, str) and name in EXPERTS else None
+
+
+def _query(
+    trial: FrozenTrial, method: str | None, data: Mapping[str, Any], improves: bool
+) -> Query:
+    """Return a query, of which nothing that does not parse is left."""
+    if is_enqueued(trial):
+        return Query(trial, "enqueued", None, None, {}, None, None, improves, data)
+    if method != HDBO.name:
+        origin: Origin = "random" if method is None else "unknown"
+        return Query(trial, origin, None, None, {}, None, None, improves, data)
+    kind, credits = data.get(QUERY), data.get(CREDITS)
+    found = credits.items() if isinstance(credits, dict) else ()
+    rates = {name: number(rate) for name, rate in found if name in EXPERTS}
+    return Query(
+        trial=trial,
+        origin="expert",
+        expert=_named(data),
+        kind=next((known for known in get_args(QueryKind) if known == kind), None),
+        credits={name: rate for name, rate in rates.items() if rate is not None},
+        predicted=reported(trial, "predicted"),
+        std=reported(trial, "std"),
+        improves=improves,
+        data=data,
+    )
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number and its noun, in the plural unless it is one."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"

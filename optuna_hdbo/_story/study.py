@@ -1,0 +1,142 @@
+"""What the experts of a study achieved, and what they believe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
+
+from optuna_hdbo._core.models.ensemble import Belief
+from optuna_hdbo._core.models.evidence import Evidence
+from optuna_hdbo._story.queries import HONEST
+from optuna_hdbo._story.queries import Query
+from optuna_hdbo._story.queries import count
+from optuna_hdbo._story.queries import reported
+from optuna_hdbo.methods.gp_ucb import BELIEFS
+from optuna_hdbo.portfolio.experts import EXPERTS
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+RECENT = 20
+"""The last so many finished trials tell whether a study still improves."""
+
+ENSEMBLE = "plain"
+"""What the records of the global expert's models begin with."""
+
+
+def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, Any]]:
+    """Return the text and the facts; see :class:`optuna_hdbo.Explanation`."""
+    experts = {
+        name: {
+            "trials": sum(q.expert == name for q in queries),
+            "improvements": sum(q.expert == name and q.improves for q in queries),
+        }
+        for name in EXPERTS
+        if any(q.expert == name for q in queries)
+    }
+    origins = {
+        origin: sum(q.origin == origin for q in queries)
+        for origin in ("expert", "random", "enqueued", "unknown")
+    }
+    improved = [[q.trial.number, q.expert or q.origin] for q in queries if q.improves]
+    recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
+    errors = [abs(q.error) for q in queries if q.error is not None]
+    lengths = (reported(q.trial, "region_length") for q in reversed(queries))
+    facts = {
+        "origins": origins,
+        "experts": experts,
+        "last_improvements": improved[-3:],
+        "n_recent": len(recent),
+        "n_recent_improvements": sum(q.improves for q in recent),
+        "n_intervals": len(errors),
+        "n_covered": sum(error <= HONEST for error in errors),
+        "region_length": next((x for x in lengths if x is not None and x > 0.0), None),
+        "beliefs": _beliefs(queries),
+    }
+    sentences = [
+        _told_origins(study, facts),
+        _told_experts(experts),
+        _told_improvements(facts),
+        _told_models(facts),
+    ]
+    return "\n".join(s for s in sentences if s), facts
+
+
+def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:
+    origins = facts["origins"]
+    words = {
+        "expert": "suggested by experts",
+        "random": "drawn at random",
+        "enqueued": "enqueued",
+        "unknown": "without a suggestion of HDBOSampler",
+    }
+    told = ", ".join(f"{n} {words[origin]}" for origin, n in origins.items() if n)
+    return f"Study {study.study_name!r} has {count(sum(origins.values()), 'trial')}: {told}."
+
+
+def _told_experts(experts: Mapping[str, Mapping[str, int]]) -> str:
+    if not experts:
+        return "No expert has been asked yet; they are once the startup trials are done."
+    rows = [f"  {'expert':<10}{'trials':>7}{'improvements':>14}"]
+    rows += [f"  {n:<10}{e['trials']:>7}{e['improvements']:>14}" for n, e in experts.items()]
+    return "\n".join(rows)
+
+
+def _told_improvements(facts: Mapping[str, Any]) -> str:
+    last, n_recent = facts["last_improvements"], facts["n_recent"]
+    if not last:
+        return "No trial has a value yet."
+    told = ", ".join(f"trial {number} ({_source(source)})" for number, source in reversed(last))
+    sentence = f"Last improvements, the latest first: {told}."
+    n, of = facts["n_recent_improvements"], count(n_recent, "finished trial")
+    if n:
+        return (
+            f"{sentence}\nThe study still improves: {n} of the last {of} improved on all before."
+        )
+    return f"{sentence}\nThe study no longer improves: none of the last {of} did."
+
+
+def _source(source: str) -> str:
+    return {"unknown": "no suggestion"}.get(source, source)
+
+
+def _told_models(facts: Mapping[str, Any]) -> str:
+    lines = []
+    n, covered = facts["n_intervals"], facts["n_covered"]
+    if n:
+        lines.append(
+            f"{covered} of {count(n, 'value')} ({covered / n:.0%}) lie within {HONEST} standard "
+            "deviations of what the expert expected; honest intervals hold 95 %."
+        )
+    if facts["region_length"] is not None:
+        lines.append(f"The trust region's side is {facts['region_length']:.3g} of the ranges now.")
+    if facts["beliefs"]:
+        best = sorted(facts["beliefs"].items(), key=lambda item: -item[1])[:3]
+        told = "; ".join(f"{belief} ({nats:+.1f} nats)" for belief, nats in best)
+        lines.append(f"Beliefs of the global expert with the most evidence: {told}.")
+    return "\n".join(lines)
+
+
+def _beliefs(queries: list[Query]) -> dict[str, float]:
+    """Return the latest evidence for each belief of the global expert, in nats."""
+    found = {}
+    for belief in BELIEFS:
+        key = f"{ENSEMBLE}:{belief.key}:evidence"
+        for query in reversed(queries):
+            evidence = Evidence.from_json(query.data.get(key))
+            if evidence is not None:
+                found[_in_words(belief)] = evidence.nats
+                break
+    return found
+
+
+def _in_words(belief: Belief) -> str:
+    if belief.separable:
+        words = "no parameters interact"
+    else:
+        many = belief.prior == "inverse-square"
+        words = "all parameters matter" if many else "few parameters matter"
+    return f"{words}, warped values" if belief.warped else words

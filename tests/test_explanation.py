@@ -1,0 +1,284 @@
+"""Studies in words: whose point, what was expected, what came of it, from untrusted storages."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+import json
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+from optuna.trial import TrialState
+from test_structure import attributes
+
+from optuna_hdbo import HDBOSampler
+from optuna_hdbo import explain
+from optuna_hdbo._story.trial import WORDS
+from optuna_hdbo.portfolio.experts import EXPERTS
+
+
+SPACE: dict[str, BaseDistribution] = {
+    "x": FloatDistribution(0.0, 10.0),
+    "rate": FloatDistribution(1e-4, 1.0, log=True),
+    "n": IntDistribution(1, 10),
+    "kind": CategoricalDistribution(["a", "b"]),
+}
+START = {"x": 5.0, "rate": 1e-2, "n": 5, "kind": "a"}
+
+
+def tell(
+    study: optuna.Study,
+    value: float | None,
+    expert: str | None = None,
+    record: Any = None,
+    report: Any = None,
+    state: TrialState = TrialState.COMPLETE,
+    system_attrs: Any = None,
+    **params: Any,
+) -> None:
+    """Add a trial of an expert, or a random one without any."""
+    method = None if expert is None else "hdbo"
+    data = None if expert is None else {"expert": expert, "query": "search", **(record or {})}
+    study.add_trial(
+        optuna.trial.create_trial(
+            state=state,
+            value=value,
+            params={**START, **params},
+            distributions=SPACE,
+            system_attrs={**attributes(data, method=method), **(system_attrs or {})},
+            user_attrs={f"hdbo:{k}": v for k, v in (report or {}).items()},
+        )
+    )
+
+
+@pytest.fixture
+def study() -> optuna.Study:
+    study = optuna.create_study(study_name="tuning")
+    tell(study, 3.0)
+    tell(study, 2.0)
+    credits = {"local": 0.5, "tree": 0.25, "nobody": 0.9, "global": "much"}
+    report = {"predicted": 1.0, "std": 0.25, "region_length": 0.4}
+    tell(
+        study,
+        1.5,
+        "local",
+        {"credits": credits},
+        report,
+        x=7.0,
+        rate=1e-3,
+        kind="b",
+    )
+    return study
+
+
+def test_every_expert_has_words() -> None:
+    assert set(WORDS) == set(EXPERTS)
+
+
+def test_a_trial_of_an_expert(study: optuna.Study) -> None:
+    found = explain(study, 2)
+    assert found.trial == 2
+    assert str(found).splitlines() == [
+        "Trial 2 was suggested by the expert 'local' (a trust region around the best trial).",
+        "It searched for a better point.",
+        "The expert expected a value of 1, with a standard deviation of 0.25. The value is 1.5: "
+        "2.0 standard deviations worse than expected, a surprise.",
+        "The best trial then was 1 with 2; this one is better than all before. "
+        "What changed most against it:",
+        "  kind: 'a' -> 'b'",
+        "  rate: 0.01 -> 0.001 (-25% of its range)",
+        "  x: 5 -> 7 (+20% of its range)",
+        "  1 other parameter moved by at most 1% of the range.",
+        "Expected rates of success at that time: local 50%, tree 25%.",
+    ]
+    assert found.facts["error"] == 2.0
+    assert found.facts["best_then"] == 1
+    assert found.facts["credits"] == {"local": 0.5, "tree": 0.25}
+    assert found.facts["moves"] == pytest.approx({"x": 0.2, "rate": -0.25, "n": 0.0, "kind": 1.0})
+    json.dumps(found.facts, allow_nan=False)
+
+
+def test_what_is_better_depends_on_the_direction() -> None:
+    study = optuna.create_study(direction="maximize")
+    tell(study, 3.0)
+    tell(study, 3.5, "tree", report={"predicted": 1.0, "std": 1.0})
+    text = str(explain(study, 1))
+    assert "2.5 standard deviations better than expected" in text
+    assert "better than all before" in text
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        (1.2, "0.2 standard deviations worse than expected, a small error"),
+        (0.0, "1.0 standard deviations better than expected, a small error"),
+        (2.5, "1.5 standard deviations worse than expected, an ordinary error"),
+        (-1.5, "2.5 standard deviations better than expected, a surprise"),
+        (9.0, "8.0 standard deviations worse than expected, far more than chance"),
+    ],
+)
+def test_errors_have_names(value: float, word: str, study: optuna.Study) -> None:
+    tell(study, value, "global", report={"predicted": 1.0, "std": 1.0})
+    assert word in str(explain(study, 3))
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [("search", "searched"), ("refine", "It refined"), ("elsewhere", "furthest"), ({}, "")],
+)
+def test_kinds_of_queries(kind: Any, words: str, study: optuna.Study) -> None:
+    tell(study, 1.0, "tree", {"query": kind})
+    assert words in str(explain(study, 3))
+    assert explain(study, 3).facts["query"] == (kind if words else None)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (TrialState.FAIL, "It failed"),
+        (TrialState.RUNNING, "still running"),
+        (TrialState.WAITING, "waits to be run"),
+        (TrialState.PRUNED, "It was pruned."),
+    ],
+)
+def test_trials_without_a_value(state: TrialState, words: str, study: optuna.Study) -> None:
+    tell(study, None, "tree", report={"predicted": 1.0, "std": 1.0}, state=state)
+    found = explain(study, 3)
+    assert words in str(found)
+    assert "expected a value of 1" in str(found)
+    assert (found.facts["value"], found.facts["error"]) == (None, None)
+
+
+def test_points_that_no_expert_suggested(study: optuna.Study) -> None:
+    assert "Trial 0 is a startup trial" in str(explain(study, 0))
+    tell(study, 1.0)  # the sampler falls back on a random point
+    assert "no expert could compute" in str(explain(study, 3))
+    tell(study, 1.0, "tree", system_attrs={"fixed_params": {"x": 1.0}})
+    assert "was enqueued" in str(explain(study, 4))
+    assert explain(study, 4).facts["expert"] is None
+    study.add_trial(optuna.trial.create_trial(value=1.0, params=START, distributions=SPACE))
+    assert "by no expert" in str(explain(study, 5))
+    study.enqueue_trial({"x": 2.0})
+    assert "was enqueued" in str(explain(study, 6))
+    assert "waits to be run" in str(explain(study, 6))
+
+
+def test_the_best_trial_is_the_one_that_was_known_then(study: optuna.Study) -> None:
+    trials = copy.deepcopy(study.trials)
+    assert trials[2].datetime_start is not None
+    trials[1].datetime_complete = trials[2].datetime_start + datetime.timedelta(seconds=1)
+    other = optuna.create_study()
+    other.add_trials(trials)
+    assert explain(other, 2).facts["best_then"] == 0  # trial 1 was not finished
+    assert explain(study, 2).facts["best_then"] == 1
+
+
+def test_the_story_of_a_study(study: optuna.Study) -> None:
+    evidence = "plain:dimension-scaled:warped:evidence"
+    report = {"predicted": 1.0, "std": 1.0}
+    tell(study, 1.25, "tree", {evidence: [3.0, 0.0, 0.0]}, report)
+    tell(study, 1.75, "tree", {"plain:inverse-square:evidence": [-1.0, 0.0, 0.0]}, report)
+    tell(study, None, "local", {evidence: [7.5, 0.0, 0.0]}, state=TrialState.FAIL)
+    found = explain(study)
+    assert found.trial is None
+    assert str(found).splitlines() == [
+        "Study 'tuning' has 6 trials: 4 suggested by experts, 2 drawn at random.",
+        "  expert     trials  improvements",
+        "  local           2             1",
+        "  tree            2             1",
+        "Last improvements, the latest first: trial 3 (tree), trial 2 (local), trial 1 (random).",
+        "The study still improves: 4 of the last 6 finished trials improved on all before.",
+        "2 of 3 values (67%) lie within 1.96 standard deviations of what the expert expected; "
+        "honest intervals hold 95 %.",
+        "The trust region's side is 0.4 of the ranges now.",
+        "Beliefs of the global expert with the most evidence: few parameters matter, warped "
+        "values (+7.5 nats); all parameters matter (-1.0 nats).",
+    ]
+    assert (found.facts["n_intervals"], found.facts["n_covered"]) == (3, 2)
+    json.dumps(found.facts, allow_nan=False)
+
+
+def test_a_study_that_no_longer_improves(study: optuna.Study) -> None:
+    for _ in range(20):
+        tell(study, 5.0, "global")
+    assert "no longer improves: none of the last 20 finished trials did" in str(explain(study))
+
+
+def test_infeasible_trials_improve_nothing(study: optuna.Study) -> None:
+    tell(study, 0.0, "tree", system_attrs={"constraints": (1.0,)})
+    assert explain(study).facts["experts"]["tree"]["improvements"] == 0
+
+
+@pytest.mark.parametrize("number", [-1, 3, "1", 1.5])
+def test_a_trial_that_is_not_there_is_refused(number: Any, study: optuna.Study) -> None:
+    with pytest.raises(ValueError, match="trial_number must be the number of one of the 3"):
+        explain(study, number)
+
+
+def test_studies_of_other_samplers_are_refused_with_the_remedy() -> None:
+    for sampler in (optuna.samplers.RandomSampler(seed=0), optuna.samplers.TPESampler(seed=0)):
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+        for number in (None, 1):
+            with pytest.raises(ValueError, match=r"sampler=optuna_hdbo\.HDBOSampler\(\)"):
+                explain(study, number)
+    several = optuna.create_study(directions=["minimize", "minimize"])
+    with pytest.raises(ValueError, match="single objective"):
+        explain(several)
+
+
+def test_a_study_that_is_still_in_its_startup() -> None:
+    study = optuna.create_study()
+    tell(study, 1.0)
+    assert "No expert has been asked yet" in str(explain(study))
+    assert "startup trial" in str(explain(study, 0))
+
+
+HOSTILE: list[Any] = [None, True, "?", [1], {"a": 1}, 10**400, float("nan"), float("inf")]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+def test_what_others_wrote_is_passed_over(value: Any, study: optuna.Study) -> None:
+    before = explain(study).facts
+    stranger = optuna.trial.create_trial(
+        value=4.0,
+        params=START,
+        distributions=SPACE,
+        system_attrs={"hdbo:suggestion:0": value, "fixed_params": {}},
+        user_attrs={f"hdbo:{name}": value for name in ("predicted", "std", "region_length")},
+    )
+    study.add_trial(stranger)
+    report = dict.fromkeys(("predicted", "std", "region_length"), value)
+    json_value = value if value == value and value not in (float("inf"),) else None
+    record = dict.fromkeys(("query", "credits", "plain:inverse-square:evidence"), json_value)
+    tell(study, 4.0, "tree", record, report)
+    tell(study, 4.0, "tree", {"expert": json_value})
+    for number in (3, 4, 5):
+        assert str(explain(study, number))
+    after = explain(study).facts
+    kept = ("n_intervals", "n_covered", "region_length", "beliefs", "last_improvements")
+    assert {k: after[k] for k in kept} == {k: before[k] for k in kept}
+    assert after["experts"]["tree"]["trials"] == 1
+
+
+def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseStorage) -> None:
+    sampler = HDBOSampler(seed=0, n_startup_trials=3, experts=["local", "tree"])
+    study = optuna.create_study(sampler=sampler, storage=storage, study_name="tuning")
+    study.optimize(
+        lambda trial: trial.suggest_float("x", 0, 1) ** 2 + trial.suggest_float("y", 0, 1),
+        n_trials=6,
+    )
+    before = copy.deepcopy(study.trials)
+    facts = [explain(study, trial.number).facts for trial in study.trials]
+    assert [f["origin"] for f in facts] == ["unknown", *["random"] * 2, *["expert"] * 3]
+    for trial, fact in zip(study.trials[3:], facts[3:], strict=True):
+        assert fact["expert"] == trial.user_attrs["hdbo:expert"]
+        assert fact["query"] == trial.user_attrs["hdbo:query"]
+        assert set(fact["credits"]) == {"local", "tree"}
+    assert sum(e["trials"] for e in explain(study).facts["experts"].values()) == 3
+    assert study.trials == before
