@@ -33,7 +33,7 @@ Target = Callable[[FrozenTrial], float]
 
 
 class GradISImportanceEvaluator(BaseImportanceEvaluator):
-    """Grad-IS: how much a parameter moves a Gaussian process, by what is known of it.
+    """Grad-IS: how much a parameter changes a Gaussian process, relative to its uncertainty.
 
     A Gaussian process is fitted to the completed trials. A parameter's importance is a mean over
     points drawn uniformly from the search space: of the absolute derivative of the posterior mean
@@ -49,11 +49,11 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
     n_points : int
         Points that the mean is taken over, at least 1.
     n_trials : int
-        Largest number of trials that the process is fitted to, at least 2; of more trials so
-        many are drawn. The cost grows with its cube.
+        Trials that the process is fitted to, at least 2. From more trials this many are drawn at
+        random. The cost grows with the cube of this number.
     conditional : bool
-        Whether parameters that not all trials have are assessed too where ``params`` does not
-        name any: each in the trials that have it, and in proportion to their share.
+        Whether parameters that only some trials have are assessed too, unless ``params`` names
+        any: each in the trials that have it, weighted by the share of these trials.
     seed : int or None
         Seed of the points; ``None`` draws one.
 
@@ -121,8 +121,8 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             names = {name for trial in completed for name in trial.distributions}
             for name in sorted(names - set(space)):
                 found = self._scores(completed, _space_with(completed, name), target)
-                # Two fits have different ideas of a standard deviation: what they share is the
-                # yardstick, where they share anything.
+                # The standard deviations of two fits differ: the parameters that both have make
+                # their scores comparable.
                 here = sum(found.get(other, 0.0) for other in common)
                 yardstick = sum(common.values()) / here if here > 0.0 else 1.0
                 share = sum(name in trial.params for trial in completed) / len(completed)
@@ -138,7 +138,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         distributions: dict[str, BaseDistribution],
         target: Target | None,
     ) -> dict[str, float]:
-        """Return unnormalised scores of the parameters that vary; {} where nothing is known."""
+        """Return unnormalised scores of the parameters that vary; {} with too few trials."""
         space = SearchSpace({k: d for k, d in distributions.items() if not d.single()})
         rows, values = [], []
         for trial in completed:

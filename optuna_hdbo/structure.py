@@ -64,8 +64,8 @@ class Groups:
 def get_groups(study: Study) -> Groups:
     """Return the groups of interacting parameters that a study has learned.
 
-    They are read from the study's trials, so that any process can ask, whatever the storage and
-    whether or not the study goes on. :class:`optuna_hdbo.AddGPUCBSampler` learns them anew now
+    They are read from the study's trials, in any process and from any storage, while the study
+    runs or afterwards. :class:`optuna_hdbo.AddGPUCBSampler` learns them anew now
     and then; these are the latest.
 
     Parameters
@@ -127,8 +127,8 @@ class Selection:
 def get_selections(study: Study) -> list[Selection]:
     """Return which parameters a study found to matter, selection by selection.
 
-    They are read from the study's trials, so that any process can ask, whatever the storage and
-    whether or not the study goes on. :class:`optuna_hdbo.VSBOSampler` selects anew now and then.
+    They are read from the study's trials, in any process and from any storage, while the study
+    runs or afterwards. :class:`optuna_hdbo.VSBOSampler` selects anew now and then.
 
     Parameters
     ----------

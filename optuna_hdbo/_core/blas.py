@@ -1,9 +1,9 @@
-"""One BLAS thread while a point is computed.
+"""Limits OpenBLAS to one thread while a point is computed.
 
-The matrices here are small. OpenBLAS shares them among threads all the same, and on a machine
-whose other cores are busy, with other workers for example, each of thousands of calls then waits
-for a thread that does not get to run. No variable changes this in a running process, and the
-package does not depend on threadpoolctl, so OpenBLAS's own switch is thrown.
+The matrices here are small, but OpenBLAS splits them among threads all the same. When the other
+cores are busy, with other workers for example, each of thousands of calls waits for a thread that
+does not get to run. Environment variables have no effect on a running process, and the package
+does not depend on threadpoolctl, so OpenBLAS's own functions are called.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _libraries() -> set[str]:
 
 @functools.cache
 def _switches() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
-    """Return what reads and what sets the number of threads of every library; maybe nothing."""
+    """Return the functions that read and set the number of threads, for every library found."""
     switches = []
     for path in sorted(_libraries()):
         try:
@@ -58,7 +58,7 @@ def _switches() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
 
 
 class one_blas_thread:  # noqa: N801, it is used like a function
-    """Limit OpenBLAS to one thread, for the whole process, until the last user has left."""
+    """Limit OpenBLAS to one thread in the whole process, until the last user leaves."""
 
     def __enter__(self) -> None:
         global _users, _before

@@ -1,4 +1,4 @@
-"""Checks of users' settings: every message names the argument, the rule and the value."""
+"""Checks of users' settings. Every message names the argument, the rule and the value."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _is_lists_of_names(value: object) -> bool:
 
 
 def check_branching(branching: Any) -> None:
-    """Raise ``ValueError`` unless cells can be split into so many."""
+    """Raise ``ValueError`` unless ``branching`` is 2 or 3."""
     if isinstance(branching, bool) or branching not in (2, 3):
         raise ValueError(f"branching must be 2 or 3, but got {branching!r}.")
 

@@ -1,4 +1,4 @@
-"""What is known when a point is asked for: arrays and plain data."""
+"""What is known when a point is suggested: arrays and plain data."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from optuna_hdbo._core.outputs import Output
 
 
 MOST_MODELLED = 400
-"""Observations that a model is fitted to and conditioned on; see :func:`modelled_rows`."""
+"""Most observations that a model is fitted to and conditioned on; see :func:`modelled_rows`."""
 
 RENEWAL = 50
-"""After so many more observations, those that are modelled are chosen anew."""
+"""Observations after which the modelled ones are chosen again."""
 
 _LARGEST = float(np.finfo(np.float64).max) / 4
 
@@ -32,7 +32,7 @@ State = Literal["complete", "pruned", "failed", "running"]
 
 @dataclass(frozen=True)
 class Record:
-    """A decision that an earlier suggestion left behind, and what became of its trial.
+    """A decision of an earlier suggestion, and the state of its trial.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """Everything known when a point is asked for; larger ``y`` is better.
+    """Everything known when a point is suggested; larger ``y`` is better.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Observations:
     records : sequence of Record
         Decisions of earlier suggestions, by ascending trial number, whatever the trials' states.
     step : int
-        Number of the trial that the point is for.
+        Number of the trial that the suggestion is for.
     sign : float
         ``sign * values`` are the objective's values.
     output : Output or None
@@ -98,12 +98,12 @@ class Observations:
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
-        # Not before somebody asks: a method that compares values alone never does.
+        # Lazy: methods that only compare values do not need it.
         return standardise(focused(self.values, self.feasible))
 
     @property
     def feasible(self) -> BoolArray:
-        """Rows that violate no constraint that was told, shape (n,)."""
+        """Rows that violate no reported constraint, shape (n,)."""
         told = np.nan_to_num(self.constraints, nan=0.0)
         return np.asarray((told <= 0.0).all(axis=1), np.bool_)
 
@@ -202,7 +202,7 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     """
     if len(values) == 0:
         return np.zeros_like(values), 0.0, 1.0
-    # NaN is neither end's to hide; numbers of Python's own are quicker, and overflow silently.
+    # Comparisons with NaN are False. Python's numbers are faster here, and overflow silently.
     values = finite(values)
     low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
     middle = low / 2 + high / 2
@@ -232,13 +232,14 @@ def finite(values: FloatArray) -> FloatArray:
 
 
 def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:
-    """Return values that do not count as worse than the best of them, half of what is modelled.
+    """Return the values of a long study, clipped from below.
 
-    In long studies the best values differ by less than a thousandth of the deviation of all, which
-    is that of the startup: a model has nothing left to tell them apart by, and its queries stop
-    improving. Poor values are known to be poor; how poor has no say in where to go on. What is
-    left of the range shrinks as the study goes on. While it is short nothing changes, nor while
-    too few are ``feasible (n,)``: better ones that are not must not hide the differences of those.
+    In long studies the best values differ by less than a thousandth of the standard deviation of
+    all values, which the startup dominates. A model cannot tell them apart then, and its
+    suggestions stop improving. So values are clipped at the one that ranks ``MOST_MODELLED / 2``
+    among the feasible ones: how poor the poorer ones are does not matter any more. Short studies
+    are not changed, nor are those in which fewer rows are ``feasible (n,)``, because better
+    infeasible values would hide the differences between the feasible ones.
     """
     half = MOST_MODELLED // 2
     good = values[feasible]
@@ -249,13 +250,12 @@ def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:
 
 
 def modelled_rows(y: FloatArray) -> IntArray | None:
-    """Return which of many observations a model uses, ascending; ``None`` for all of them.
+    """Return the rows that a model uses, ascending; ``None`` for all of them.
 
-    The cost of a model grows with the cube of its points, and past some hundreds of them the next
-    query hardly changes. Of more than :data:`MOST_MODELLED` observations the best are kept, as
-    many of the others, drawn at random, and all since the last choice. The choice holds for
-    :data:`RENEWAL` observations, so that factors are appended to in between, and depends on
-    nothing but the observations.
+    The cost of a model grows with the cube of its points, and after some hundreds of them the next
+    suggestion hardly changes. From more than :data:`MOST_MODELLED` observations, the best half and
+    as many random others are chosen. The choice depends on the observations only and holds for
+    :data:`RENEWAL` further ones, which are all used, so that factors can be appended to.
     """
     n_chosen = len(y) // RENEWAL * RENEWAL
     if n_chosen <= MOST_MODELLED:

@@ -1,4 +1,4 @@
-"""Known points, near points and new ones: which rows are taken, and which are free."""
+"""Known points, points near them, and new points."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_ENUMERATED = 32
 """Values of one discrete column that a coordinate search tries at once."""
 
 MAX_CONFIGURATIONS = 20_000
-"""Up to so many configurations, the last unknown one is found for certain."""
+"""Domains with at most this many configurations are enumerated to find an unknown one."""
 
 
 def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray:
@@ -49,9 +49,9 @@ def unknown_near(
     rng: np.random.Generator,
     free: BoolArray,
 ) -> FloatArray:
-    """Return a point that is not among ``known (n, D)``, close to x; x if there is none.
+    """Return a point near x (D,) that is not among ``known (n, D)``; x if there is none.
 
-    Only columns that are ``free (D,)`` change: one discrete one if that will do, then any.
+    Only columns marked ``free (D,)`` change: first a single discrete one, then any.
     """
     taken = {row.tobytes() for row in known}
     rows = x[None]
@@ -76,10 +76,10 @@ def unknown_near(
 
 
 SAME = 1e-11
-"""Points are equal up to this; a value's way to a parameter and back may cost some ulps."""
+"""Points closer than this are equal: converting to a parameter and back costs some ulps."""
 
 _WIDTH = 1000.0
-"""Width of a cell of the index, in errors of a projection: few points are on borders."""
+"""Width of a cell of the index, in rounding errors of a projection. Few points lie on borders."""
 
 
 def find_row(X: FloatArray, x: FloatArray) -> int:
@@ -93,10 +93,10 @@ def find_row(X: FloatArray, x: FloatArray) -> int:
 
 
 class RowIndex:
-    """Finds rows as :func:`find_row` does, in a time that does not grow with their number.
+    """Finds rows as :func:`find_row` does, in constant time.
 
-    Rows are filed under their projection on one generic direction, cut into cells: points of a
-    lattice that differ have different ones, and equal points the same or the next.
+    Rows are hashed by the cell of their projection on one generic direction. Different points of a
+    lattice have different projections. Equal points are in the same cell or in adjacent ones.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class RowIndex:
         self._direction, self._tol = np.empty(0), 1.0
 
     def follow(self, X: FloatArray) -> None:
-        """Take in the rows of X (n, D); those of the last call are often its first ones."""
+        """Index the rows of X (n, D); often they begin with those of the last call."""
         old, n = self._X, len(self._X)
         if len(X) < n or not (_is_extended(old, X) or np.array_equal(old, X[:n])):
             self._rows, n = {}, 0
@@ -114,7 +114,7 @@ class RowIndex:
         for i, u in enumerate((X[n:] @ self._direction).tolist(), n):
             cell = self._cell(u)
             others = self._rows.setdefault(cell, i)
-            if others is not i:  # somebody was there
+            if others is not i:  # the cell was not empty
                 self._rows[cell] = [*([others] if isinstance(others, int) else others), i]
         self._X = X
 
@@ -144,7 +144,7 @@ class RowIndex:
 
 def are_near(a: Sequence[float], b: Sequence[float], tol: float) -> bool:
     """Tell whether no two numbers at the same place differ by more than ``tol``."""
-    # Of few numbers, quicker than with arrays.
+    # For few numbers this is faster than arrays.
     return all(abs(u - v) <= tol for u, v in zip(a, b, strict=True))
 
 
@@ -171,10 +171,10 @@ def perturbed(
     is_taken: Callable[[FloatArray], bool],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Return a point beside x (D,) that is not taken; x itself if there is none to be found.
+    """Return a point near x (D,) that is not taken; x itself if none is found.
 
-    All continuous columns move by a step of a random order of magnitude: a small one stays where
-    x promised something, and a large one leaves a region in which every trial fails.
+    All continuous columns move by a step of a random order of magnitude. A small step stays in the
+    region that looked promising, and a large one leaves a region in which every trial fails.
     """
     moved = ~domain.discrete
     if not moved.any():
@@ -182,7 +182,7 @@ def perturbed(
     for _ in range(N_TRIES):
         low, high = map(math.log, STEPS)
         step = math.exp(rng.uniform(low, high)) * rng.standard_normal(len(x))
-        # Off a bound, not along it: |t| and its mirror image at 1 keep points inside.
+        # Reflect at the bounds, so that points leave them.
         inside = 1.0 - np.abs(1.0 - np.abs(x + step))
         near = np.where(moved, np.clip(inside, 0.0, 1.0), x)
         if not is_taken(near):

@@ -8,11 +8,11 @@ import numpy as np
 
 
 class Streams:
-    """Independent random generators, named instead of shared.
+    """Independent random generators, one for each purpose and step.
 
-    Drawing for one purpose never shifts the numbers of another, so threads do not race, a resumed
-    study does not repeat points, and workers that run one script with one seed do not collide as
-    long as their steps (trial numbers) differ.
+    Drawing for one purpose never changes the numbers of another. So threads do not race, a resumed
+    study does not repeat points, and workers with the same seed do not collide as long as their
+    steps (trial numbers) differ.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""What a trial carries for us in the storage; the one file with Optuna's private names.
+"""What is stored with a trial; the only file that uses private names of Optuna.
 
 A suggestion is written as one JSON object in system attributes ``hdbo:suggestion:<chunk>``, so
-that other workers see the point before the objective has asked for its parameters, and so that a
-method's decision outlives its process. Numbers and short
-texts for people are user attributes ``hdbo:<name>``.
+that other workers see the point before the objective has suggested its parameters, and so that
+later processes can use a method's decisions. Numbers and short texts for people are user
+attributes ``hdbo:<name>``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 VERSION = 1
 CHUNK_LENGTH = 2045
-"""Some storages cut off longer attributes."""
+"""Some storages truncate longer attributes."""
 
 MAX_LENGTH = 2**22
-"""What is longer is none of ours, and not parsed."""
+"""Longer texts are not from this package and are not parsed."""
 
 _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
@@ -70,7 +70,7 @@ class StoredSuggestion:
     record: Mapping[str, Any] | None
 
     def to_text(self) -> str:
-        """Return the JSON text; raises ``ValueError`` on NaN, ``TypeError`` on what is no JSON."""
+        """Return the JSON text; ``ValueError`` for NaN, ``TypeError`` for what JSON lacks."""
         fields = {
             "version": VERSION,
             "method": self.method,
@@ -80,7 +80,7 @@ class StoredSuggestion:
         return _ENCODER.encode(fields)
 
     def is_as_read(self) -> bool:
-        """Tell whether reading the text brings back equal objects of the same types."""
+        """Tell whether parsing the text gives equal objects of the same types."""
         return _is_as_read(self.params) and _is_as_read(self.record)
 
 
@@ -96,16 +96,16 @@ def _is_as_read(value: Any) -> bool:
 def write_suggestion(
     study: Study, trial: FrozenTrial, text: str, *, replaces: bool = False
 ) -> None:
-    """Store the text of a suggestion with its trial, perhaps in the place of an earlier one."""
+    """Store the text of a suggestion with its trial, or replace an earlier one."""
     storage, trial_id = study._storage, trial._trial_id
     if len(text) <= CHUNK_LENGTH:  # as nearly all are
         storage.set_trial_system_attr(trial_id, _FIRST, text)
         return
     chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
     if replaces or _FIRST in trial.system_attrs:
-        # Nobody may read parts of both.
+        # No reader may see parts of both.
         storage.set_trial_system_attr(trial_id, _FIRST, None)
-    # Backwards: whoever sees chunk 0 sees them all.
+    # Backwards: a reader that sees chunk 0 sees all of them.
     for i, chunk in reversed(list(enumerate(chunks))):
         storage.set_trial_system_attr(trial_id, f"{_SUGGESTION}{i}", chunk)
 
@@ -154,7 +154,7 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
 
 
 def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float | str]) -> None:
-    """Store the texts and finite numbers of a report, where dashboards and data frames find them.
+    """Store the texts and finite numbers of a report as user attributes, for dashboards.
 
     Texts are cut to :data:`LONGEST_TEXT` characters.
     """
@@ -171,11 +171,11 @@ def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float | 
 def read_trials(
     study: Study, states: tuple[TrialState, ...] | None = None, *, cached: bool = False
 ) -> list[FrozenTrial]:
-    """Return the study's trials by ascending number, not copied: do not write to them.
+    """Return the study's trials by ascending number. They are not copied: do not write to them.
 
     Under Hyperband these are the trials of all brackets. Without ``states`` the list is complete,
-    and cheap however long it is; it may be the storage's own, in which other threads replace and
-    append trials meanwhile. ``cached`` accepts the state of affairs when the trial began.
+    and its cost does not depend on its length: it may be the storage's own list, in which other
+    threads replace and append trials. ``cached`` accepts the state at the beginning of the trial.
     """
     if states is None and not cached:
         live = _live_trials(study._storage, study._study_id)
@@ -185,10 +185,10 @@ def read_trials(
 
 
 def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | None:
-    """Return the list that a storage in memory keeps, or None where there is no such thing.
+    """Return the list of trials inside a storage in memory, or None for other storages.
 
-    To copy a list and to drop the copy touches every trial in it: the one thing in a trial of a
-    cheap sampler that would grow with the study. Trials are replaced there, never changed.
+    Copying the list would cost time in proportion to the study's length at every trial. The
+    storage replaces trials and never changes them.
     """
     if type(storage) is not InMemoryStorage:
         return None
@@ -200,7 +200,7 @@ def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | Non
 
 
 def study_key(study: Study) -> tuple[object, int, str]:
-    """Return what tells two studies apart; numbers and names repeat between storages."""
+    """Return what identifies a study; numbers and names repeat between storages."""
     return study._storage, study._study_id, study.study_name
 
 

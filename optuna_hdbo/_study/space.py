@@ -1,4 +1,4 @@
-"""Distributions <-> columns: the one place that knows the units of a parameter."""
+"""Distributions to columns and back: the only place that knows the units of a parameter."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Column(Protocol):
         """Return the admissible value at (or nearest to) a position of the column."""
 
     def draw(self, u: float) -> Any:
-        """Return the admissible value that owns the share ``u`` in [0, 1) of the distribution."""
+        """Return the admissible value at the quantile ``u`` in [0, 1) of the distribution."""
 
 
 class _Interval:
@@ -45,9 +45,9 @@ class _Interval:
     def __init__(self, distribution: FloatDistribution) -> None:
         self.grid: FloatArray | None = None
         self._low, self._high = distribution.low, distribution.high
-        # The logarithm of so narrow a range is a straight line, and both ends may share one.
+        # On such a narrow range the logarithm is linear, and both ends may have the same one.
         self._log = distribution.log and self._high / self._low > 1 + 1e-6
-        # Halving is exact, and the width of [-1e308, 1e308] is no float.
+        # The width of [-1e308, 1e308] overflows; halving is exact.
         self._unit = 1.0 if math.isfinite(self._high - self._low) else 0.5
         self._start, self._end = self._warp(self._low), self._warp(self._high)
 
@@ -63,7 +63,7 @@ class _Interval:
         return min((self._warp(value) - self._start) / width, 1.0) if width > 0 else 0.5
 
     def decode(self, x: float) -> float:
-        # The ends are reached exactly: optima sit on bounds, and exp(log(high)) is not high.
+        # Reach the ends exactly: optima lie on bounds, and exp(log(high)) may differ from high.
         if x <= 0.0:
             return self._low
         if x >= 1.0:
@@ -76,7 +76,7 @@ class _Interval:
 
 
 class _Steps:
-    """An int, or a float with a step: value number k owns the cell [k, k + 1) of [0, n].
+    """An int, or a float with a step: value number k has the cell [k, k + 1) of [0, n].
 
     The column is u = cell / n, or the logarithm of the cell's values between ``low - 1/2`` and
     ``high + 1/2``, so that each value has its fair share including the first and the last.
@@ -149,9 +149,9 @@ class _Steps:
         return self._low <= value <= self._high and (value - self._low) % self._step == 0
 
     def _near_step(self, index: int) -> float:
-        """Return a float that Optuna takes for a step, number ``index`` or the next such one.
+        """Return a float that Optuna accepts as a step: number ``index`` or the nearest such one.
 
-        Where steps are very fine, the tolerance of its test is finer than the division in it.
+        With very fine steps, the rounding in Optuna's test exceeds its tolerance.
         """
         for distance in range(100):
             for k in (index + distance, index - distance):
@@ -183,7 +183,7 @@ class _Choices:
         self.grid: FloatArray | None = np.arange(self._n, dtype=np.float64)
 
     def index(self, value: Any) -> int:
-        """Return the number of a choice; ``ValueError`` if it is none."""
+        """Return the index of a choice; ``ValueError`` for anything else."""
         return int(self._distribution.to_internal_repr(value))
 
     def encode(self, value: Any) -> float | None:
@@ -217,7 +217,7 @@ def _make_column(name: str, distribution: BaseDistribution) -> _Column:
 
 
 class SearchSpace:
-    """The columns of some distributions, and the way there and back.
+    """The columns of some distributions: encodes configurations as rows, and decodes rows.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class SearchSpace:
     Attributes
     ----------
     domain : Domain
-        What a method gets to see of the space.
+        The columns as methods see them.
     """
 
     def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
@@ -256,8 +256,8 @@ class SearchSpace:
         Returns
         -------
         FloatArray or None
-            ``None`` where a parameter is missing or its value is not admissible; parameters that
-            the space does not know are passed over.
+            ``None`` where a parameter is missing or its value is not admissible. Parameters that
+            the space does not have are ignored.
         """
         row = np.empty(len(self._columns))
         for i, (name, column) in enumerate(self._columns.items()):
@@ -283,14 +283,14 @@ class SearchSpace:
         }
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a configuration as JSON numbers: a choice may be anything, its index is one."""
+        """Return a configuration as JSON numbers. A choice is stored as its index."""
         return {
             name: params[name] if name not in self._choices else self._choices[name](params[name])
             for name in self._columns
         }
 
     def from_json(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """Undo :meth:`to_json` for the parameters that are there and that the space knows.
+        """Undo :meth:`to_json` for the parameters that are present and that the space has.
 
         Raises
         ------

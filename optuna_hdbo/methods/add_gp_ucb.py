@@ -63,11 +63,11 @@ STALL = 0.02
 EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
 FIRST_BANDWIDTH = 5e-6
-"""1e-5 on [-1, 1]: no point tells anything about another. DIRECT then asks for the centre, and for
+"""1e-5 on [-1, 1]: no point tells anything about another. DIRECT then returns the centre, and
 points that differ from it in few columns."""
 
 AWAY = 0.2
-"""How far exploring queries keep from the best point: what lies nearer, the others refine."""
+"""Least distance of exploring points from the best one. Other suggestions refine nearer points."""
 
 
 class AddGPUCB:
@@ -160,11 +160,11 @@ class AddGPUCB:
         groups = self._model.known_groups(domain)
         fitted = self._model.recall(domain, memory)
         window = max(8, len(domain) // 2)
-        # Of all values: those in focus are alike where a long study began.
+        # From all values: after focusing, the early values of a long study are equal.
         stalled = fitted is not None or has_stalled(standardise(seen.values)[0], window)
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
-            # As long as the plain model makes progress, there is nothing to take apart; later it
-            # keeps asking what the groups may have got wrong.
+            # No groups are needed while the plain model makes progress. Later it corrects what the
+            # groups may have got wrong.
             x, model = self._plain.query(domain, seen, memory, 0.0, rng, self._constraints)
             posterior = model.posterior
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
@@ -199,18 +199,18 @@ class AddGPUCB:
         rng: np.random.Generator,
         feasibility: Feasibility,
     ) -> FloatArray:
-        """Explore in one group, or ask the whole additive posterior for an improvement.
+        """Explore in one group, or maximise the expected improvement of the additive posterior.
 
-        The bound is that of the joint posterior with the other groups at the best point, where
-        they were observed: a component's own bound (eq. (6)) is wide everywhere, because a
-        constant can be moved from one component to another.
+        Exploring maximises the bound of the joint posterior with the other groups at the best
+        point, where they were observed. A component's own bound (eq. (6)) is wide everywhere,
+        because a constant can be moved from one component to another.
         """
         best = good_points(seen.X, feasibility.merit)
         if seen.step % 4 == 1:
             return maximise(feasibility.improvement(posterior), domain, best, seen.known, rng)
         kernel = posterior.kernel
         groups = kernel.groups
-        # A group that varies more is worth more visits; a component's range is its scale's root.
+        # Groups with a larger range, the root of their scale, are explored more often.
         weights = np.sqrt(kernel.scales)
         order = rng.choice(len(groups), len(groups), replace=False, p=weights / weights.sum())
         # Every other time two groups move together: a column may sit in the wrong one of them.
@@ -264,10 +264,10 @@ class AddGPUCB:
         groups: Sequence[IntArray] | None,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return a proposal with ungrouped columns where they belong, off the known points.
+        """Return a proposal with ungrouped columns at their centre, away from known points.
 
-        One that falls on an old point is moved by a tenth of the bandwidth (the authors' code),
-        or to another value of a discrete column.
+        A proposal that equals a known point is moved by a tenth of the bandwidth (the authors'
+        code), or to another value of a discrete column.
         """
         free, centre = grouped_columns(domain, groups)
         x = np.where(free, x, centre)
@@ -299,7 +299,7 @@ def _bandwidth_cap(value: Any) -> tuple[float, int] | None:
 
 
 def has_stalled(y: FloatArray, window: int) -> bool:
-    """Say whether the best value was ever left as it was by ``window`` observations in a row."""
+    """Tell whether the best value ever stayed the same for ``window`` observations in a row."""
     best = np.maximum.accumulate(y)
     start = max(20, window + 1)
     if len(y) < start:

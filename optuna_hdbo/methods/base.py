@@ -1,4 +1,4 @@
-"""What a method is given and what it answers: arrays and plain data, never Optuna."""
+"""The interface of a method: arrays and plain data, without Optuna."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Suggestion:
     x : FloatArray, shape (D,)
         The point, admissible in the domain.
     record : Mapping or None
-        A small JSON object to keep with the trial and to hand back as a :class:`Record`.
+        A small JSON object, stored with the trial and given back as a :class:`Record`.
     report : Mapping of str to float or str
-        Numbers and short texts that a person may want to sort trials by.
+        Numbers and short texts about the point for people, such as the predicted value.
     """
 
     x: FloatArray
@@ -49,10 +49,10 @@ class Suggestion:
 
 
 class Method(Protocol):
-    """An optimisation method: history in, one point out.
+    """An optimisation method: takes a history and returns one point.
 
-    The history is the truth and whatever a method remembers is a cache: a fresh instance and a
-    long-lived one, given the same arguments, return the same point.
+    All state of a method is a cache: a fresh instance and a long-lived one, given the same
+    arguments, return the same point.
     """
 
     name: str
@@ -60,9 +60,9 @@ class Method(Protocol):
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where the method's settings cannot serve this domain.
 
-        It holds every parameter that the study has shown so far, so a name it lacks is a mistake.
-        The domain of a suggestion may be a subset of it: parameters come and go when they are
-        conditional or fixed for a while.
+        It has every parameter of the study so far, so a setting that names another one is wrong.
+        The domain of a suggestion may have fewer columns, because parameters may be conditional or
+        fixed for a while.
         """
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:

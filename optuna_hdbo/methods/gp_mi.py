@@ -1,6 +1,6 @@
 """GP-MI (Contal, Perchet & Vayatis 2014).
 
-"Gaussian Process Optimization with Mutual Information", ICML 2014. What is explored for, phi_t,
+"Gaussian Process Optimization with Mutual Information", ICML 2014. The exploration term phi_t
 shrinks as information accumulates. The generic scheme, Algorithm 2, is
 x_t = argmax mu_t(x) + phi_t(x); GP-MI, GP-UCB and the policy of Corollary 1 are its instances.
 """
@@ -55,7 +55,7 @@ from optuna_hdbo.methods.base import Suggestion
 Exploration = Literal["mi", "ucb", "variance"]
 
 OPTIMISM = 0.5
-"""Standard deviations that a constraint's lower bound is below its mean, but for "ucb"."""
+"""Standard deviations between a constraint's mean and its lower bound, except for "ucb"."""
 
 
 class GPMI:
@@ -206,10 +206,10 @@ class GPMI:
         rng: np.random.Generator,
         feasibility: Feasibility,
     ) -> FloatArray:
-        """Maximise every group's own mu + phi: a sum of such functions has no joint maximiser.
+        """Maximise mu + phi of every group separately, one group after the other.
 
-        Constraints are functions of all columns: they see the groups that are done where they are
-        now, and the others at the best point.
+        Constraints depend on all columns. They are evaluated with the finished groups at their new
+        values and the other groups at the best point.
         """
         x: FloatArray = best[0].copy()
         for j, group in enumerate(posterior.kernel.groups):

@@ -51,21 +51,21 @@ from optuna_hdbo.methods.base import Suggestion
 _logger = logging.getLogger(__name__)
 
 DEFAULT_D = 5
-"""The paper's d, as far as there are parameters."""
+"""The paper's d; fewer if there are fewer parameters."""
 
 MOST_LENGTHSCALES = 200
-"""Beyond so many parameters one lengthscale serves all unless the user says otherwise."""
+"""With more parameters, all share one lengthscale by default."""
 
 
 N_CLIMBS, N_FAR = 3, 5
-"""Climbs in all columns whose ends are anchors too: from the best trials, and from the leaders of
+"""Climbs in all columns whose ends are anchors, too: from the best trials, and from the best of
 random points."""
 
 N_RANDOM = 256
-"""Random points that these are the leaders of."""
+"""Random points from which the best are taken."""
 
 MOST_CLIMBED = 150_000
-"""Columns times steps of these climbs."""
+"""Columns times steps of all these climbs together."""
 
 
 class MSUCB:
@@ -189,7 +189,7 @@ class MSUCB:
         ard: bool,
         rng: np.random.Generator,
     ) -> Subspaces:
-        """Return the subspaces and those through where climbs in all columns lead."""
+        """Return the subspaces, and those through the ends of climbs in all columns."""
         if ard:
             pool = domain.sample(rng, N_RANDOM)
             far = pool[np.argsort(-acquisition(pool), kind="stable")[:N_FAR]]

@@ -194,7 +194,7 @@ class VSBO:
         """
         feasibility = self._constraints.fit(domain, seen, memory)
         if self.priors and feasibility.incumbent is not None:
-            # What columns outside of the model did for the best value is not to be improved on.
+            # Improve on the mean: columns outside of the model contributed to the best value.
             mean = posterior.mean(seen.X)
             feasible = feasibility.merit >= seen.y.min()
             feasibility = replace(feasibility, incumbent=float(mean[feasible].max()))

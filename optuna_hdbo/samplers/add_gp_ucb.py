@@ -21,12 +21,11 @@ class AddGPUCBSampler(PublishedSampler):
 
     The objective is modelled as a sum of functions of small disjoint groups of parameters
     (Kandasamy, Schneider & Poczos, "High Dimensional Bayesian Optimisation and Bandits via
-    Additive Models", ICML 2015). While a plain Gaussian process makes progress, it is asked for
-    the largest expected improvement. Once it stalls, three kinds of query take turns: one group
-    explores by an upper confidence bound while the others stay at the best point, the additive
-    model is asked for its largest expected improvement, and so is the plain one.
-    :meth:`as_published` gives the paper's algorithm instead. :func:`optuna_hdbo.get_groups` reads
-    the learned groups from a study.
+    Additive Models", ICML 2015). While a plain Gaussian process makes progress, trials maximise
+    its expected improvement. Once it stalls, three kinds of trial alternate: one group explores by
+    an upper confidence bound while the other groups stay at the best point, the additive model's
+    expected improvement is maximised, and so is the plain model's. :meth:`as_published` gives the
+    paper's algorithm instead. :func:`optuna_hdbo.get_groups` reads the learned groups.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class AddGPUCBSampler(PublishedSampler):
         How groupings are searched: by exchanging parameters between groups, by drawing random
         partitions (the paper), or by Gibbs sampling (Wang et al. 2017).
     n_decompositions : int or None
-        Groupings scored at each search; ``None`` is the number of parameters.
+        Groupings scored at each search; ``None`` adapts to the numbers of parameters and trials.
     kernel : {"matern52", "matern32", "se"}
         Kernel of every group.
     shared_hyperparameters : bool
@@ -60,8 +59,8 @@ class AddGPUCBSampler(PublishedSampler):
     maximiser : {"gradient", "direct"}
         How bounds are maximised for the latter two: candidates and gradients, or DIRECT (paper).
     n_small_bandwidth : int
-        As long as there are fewer observations than this, the bandwidth is so small that nothing
-        is inferred from one point about another (the paper's first 25 iterations).
+        With fewer observations than this, the bandwidth is so small that no point tells anything
+        about another (the paper's first 25 iterations).
     shrink_bandwidth : bool
         Whether to lower the largest bandwidth by 10 % each time that five queries in a row had a
         standard deviation under 0.002, and to move queries that repeat an old point (authors'
@@ -69,7 +68,7 @@ class AddGPUCBSampler(PublishedSampler):
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int
-        Random trials before the model is asked.
+        Random trials before the model suggests points.
     independent_sampler : BaseSampler or None
         Samples startup trials and parameters outside the common search space; ``None`` draws
         them uniformly.

@@ -24,7 +24,7 @@ class BaMSOOSampler(PublishedSampler):
     and the sweep goes on. No acquisition function is maximised, so a trial is cheap.
 
     Trials that the tree did not ask for (random, enqueued, added) inform the process and count
-    for the best value, but are no nodes. Running trials are nodes with a bound for a value, and
+    for the best value, but are not nodes. Running trials are nodes with a bound for a value, and
     shrink the variance around them; failed ones keep the bound.
 
     Each trial carries its node's ``hdbo:depth``, and the numbers of ``hdbo:nodes`` and of
@@ -40,7 +40,8 @@ class BaMSOOSampler(PublishedSampler):
         Standard deviations between the mean and the upper bound; ``None`` is the paper's
         B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
     explore : int or None
-        Every so many nodes, B_N takes the place of ``width``; after 40 nodes, half as often.
+        At every node whose number is a multiple of this, B_N replaces ``width``. After 40 nodes,
+        half as often.
     eta : float
         Probability with which B_N may fail, in (0, 1].
     penalty : float or None
@@ -55,8 +56,8 @@ class BaMSOOSampler(PublishedSampler):
     deterministic : bool
         Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
-        Observations between two fits of the hyperparameters; ``None`` is one fit whenever a fifth
-        has come in addition, or, after 100 observations, as many again.
+        Observations between two fits of the hyperparameters. ``None`` fits when observations have
+        grown by a fifth and, from 100 on, when they have doubled.
     kernel_params : Mapping or None
         Hyperparameters that are known and stay as they are, instead of fits: ``"lengthscale"``,
         a number or a mapping from parameter names to numbers, and optionally ``"scale"`` (1.0)
@@ -74,8 +75,8 @@ class BaMSOOSampler(PublishedSampler):
     Raises
     ------
     ValueError
-        For a setting outside of its range, naming it; for a parameter that ``kernel_params``
-        names or leaves out by mistake; and in a study with several objectives.
+        For a setting outside of its range, naming it; where ``kernel_params`` names an unknown
+        parameter or leaves one out; and in a study with several objectives.
     """
 
     supports_constraints = True

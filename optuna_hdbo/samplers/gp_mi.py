@@ -29,8 +29,7 @@ class GPMISampler(PublishedSampler):
 
     Erratum, by the authors themselves: the proof of the regret bound is wrong (its Lemma 1 takes
     the maximiser for a fixed point), and no bound is known. GP-MI can be over-confident, stop
-    exploring and miss the optimum. ``min_exploration`` and the alternation of queries are what
-    helps against it here.
+    exploring and miss the optimum. ``min_exploration`` and ``alternate`` reduce that risk.
 
     Parameters
     ----------
@@ -38,11 +37,11 @@ class GPMISampler(PublishedSampler):
         phi of the paper's generic scheme (its Algorithm 2): that of GP-MI, that of GP-UCB,
         ``sqrt(beta) std``, or that of its Corollary 1, ``sqrt(alpha) / 2 var``.
     delta : float
-        Failure probability, in (0, 1): the smaller, the more is explored, slowly.
+        Failure probability, in (0, 1). Smaller values explore more; the effect is logarithmic.
     beta : float, callable or str
-        Of ``exploration="ucb"``, as for :class:`AddGPUCBSampler`.
+        Width of the bound for ``exploration="ucb"``, as for :class:`AddGPUCBSampler`.
     min_exploration : float
-        phi of ``"mi"`` and ``"ucb"`` is at least so many standard deviations; 0 is the paper's.
+        Smallest phi of ``"mi"`` and ``"ucb"``, in standard deviations. The paper has 0.
     alternate : bool
         Whether half of the queries maximise the expected improvement instead.
     kernel : {"matern52", "matern32", "se"}
@@ -57,8 +56,8 @@ class GPMISampler(PublishedSampler):
         Observations between two fits; ``None`` is 5 % of the observations (8 % for additive
         models), at least 2.
     max_group_size : int or None
-        A number makes the model additive over learned groups of at most so many parameters, each
-        with its own gamma; ``None`` keeps one group of all unless ``decomposition`` is given.
+        A number makes the model additive, with learned groups of at most this many parameters and
+        a gamma for each group. ``None`` is one group of all, unless ``decomposition`` is given.
     decomposition, ungrouped, decomposition_search, n_decompositions
         The groups and how they are searched, as for :class:`AddGPUCBSampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 class GPUCBSampler(MethodSampler):
     """One Gaussian process over all parameters: Add-GP-UCB with a single group.
 
-    By default most queries ask for the largest expected improvement. Of D parameters' queries, a
-    share of 12 / D (at most a half) are probes: they ask for the largest upper confidence bound
-    where a single parameter leaves the best trial, because one that sits at a wrong value in all
-    good trials looks idle to a model and would stay there. Three models answer: one expects every
-    parameter to matter (with the prior of Optuna's ``GPSampler``), one, with a prior scaled by the
-    dimension, that few do (Hvarfner, Hellsten & Nardi 2024), and one takes the objective for a sum
-    over single parameters. Each of them also exists with warped values. The model that has
-    predicted new trials best lately is asked most often.
+    By default most trials maximise the expected improvement. With D parameters, a share of 12 / D
+    of the trials (at most a half) are probes: they maximise an upper confidence bound along the
+    lines through the best trial that change a single parameter. A parameter with the same wrong
+    value in all good trials looks inert to a model, and only probes move it again.
+
+    Three models compete: one expects every parameter to matter (with the prior of Optuna's
+    ``GPSampler``), one expects few to matter (with a prior scaled by the dimension, Hvarfner,
+    Hellsten & Nardi 2024), and one is a sum over single parameters. Each of them also exists with
+    warped values. The model that has predicted new trials best lately is used most often.
     :meth:`as_published` gives the paper's GP-UCB instead.
 
     Parameters
@@ -39,7 +40,7 @@ class GPUCBSampler(MethodSampler):
         Width of the confidence bound, as for :class:`AddGPUCBSampler`; the default 4, two
         standard deviations, was chosen by benchmark.
     alternate : bool
-        Whether queries are expected improvements and probes, or all are upper confidence bounds
+        Whether trials maximise expected improvements and probes, or only upper confidence bounds
         over the whole space.
     warp : bool
         Whether each model also competes with values that are warped to look normal (Yeo & Johnson

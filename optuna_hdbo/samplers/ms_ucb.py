@@ -16,38 +16,41 @@ if TYPE_CHECKING:
 
 
 class MSUCBSampler(PublishedSampler):
-    """Queries from a growing set of random subspaces, for up to thousands of parameters.
+    """Points from a growing set of random subspaces, for up to thousands of parameters.
 
     MS-UCB (Tran-The, Gupta, Rana & Venkatesh, "Trading Convergence Rate with Computational Budget
     in High Dimensional Bayesian Optimization", AAAI 2020) searches its upper confidence bound only
-    on d-dimensional subspaces: the other D - d parameters are left at values drawn at random, more
-    of them at every trial. By default each subspace has parameters of its own, half of the
-    subspaces go through good points instead, and expected improvements and two priors of the
-    lengthscales take turns with the bound; :meth:`as_published` gives the paper's algorithm.
+    on d-dimensional subspaces. The other D - d parameters have random values in each of them, and
+    every trial adds subspaces. The defaults differ from the paper: each subspace draws its own
+    free parameters, half of the subspaces go through good points, most trials maximise the
+    expected improvement, and two priors of the lengthscales compete. :meth:`as_published` gives
+    the paper's algorithm.
 
     Parameters
     ----------
     d : int or None
-        Parameters that a subspace leaves free: 0 gives random points, the number of parameters
-        GP-UCB, and larger numbers count as that, with a warning. ``None`` is 5, or all of fewer.
+        Free parameters of a subspace. 0 gives random points; the number of parameters gives
+        GP-UCB, and so do larger numbers, with a warning. ``None`` is 5, or fewer if there are
+        fewer parameters.
     n0 : int
         New subspaces at the first trial, at least 1.
     alpha : float
-        Trial t adds ``n0 * t**alpha`` subspaces; in [0, 4]. A query looks at up to 1024 of them
-        (fewer beyond 2000 parameters), drawn at random.
+        Trial t adds ``n0 * t**alpha`` subspaces; in [0, 4]. Each trial searches at most 1024 of
+        them, drawn at random, and fewer with more than 2000 parameters.
     axes : {"random", "fixed"}
         Whether each subspace draws its own free parameters, or the last d are free in all.
     anchors : {"incumbents"} or None
         Whether half of the subspaces are anchored at one of the best trials, or all at random.
     beta : float, callable or str
-        Width of the confidence bound, as for :class:`AddGPUCBSampler`, with the d of a subspace;
-        ``"theory"`` is this paper's.
+        Width of the confidence bound, as for :class:`AddGPUCBSampler`, with the d of a subspace.
+        ``"theory"`` is the schedule of the MS-UCB paper.
     alternate : bool
-        Whether queries are expected improvements and probes: bounds on the lines along single
-        parameters through the best trial, 12 / D of the queries and at most a half.
+        Whether trials maximise expected improvements, and a share of 12 / D of them (at most a
+        half) bounds along the lines through the best trial that change a single parameter.
     kernel : {"matern52", "matern32", "se"}
     ard : bool or None
-        A lengthscale per parameter, or one for all; ``None`` is the former up to 200 parameters.
+        A lengthscale per parameter, or one for all. ``None`` has one per parameter up to 200
+        parameters.
     priors : bool
         Whether hyperparameters have priors, two in turn; or the marginal likelihood alone.
     n_cyc : int or None

@@ -19,10 +19,10 @@ class SOOSampler(PublishedSampler):
 
     Every cell is evaluated at its centre. A sweep from the root downward opens, at every depth,
     the best leaf if it is better than all leaves opened above it. There is nothing to fit and
-    nothing random, so a trial costs next to nothing, however many there are.
+    nothing random, so a trial costs very little, however many there are.
 
     A trial is random while the search space is unknown, that is, the first one. Trials that the
-    tree did not ask for (random, enqueued, added) are no part of it, unless a cell's centre is
+    tree did not ask for (random, enqueued, added) are not part of it, unless a cell's centre is
     the same configuration. Running trials are leaves with the worst score until they end, failed
     ones (and pruned ones without a value) keep it. Discrete parameters are split until a cell is
     one configuration, and no configuration is evaluated twice before all have been.

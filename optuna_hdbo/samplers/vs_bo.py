@@ -20,13 +20,13 @@ class VSBOSampler(PublishedSampler):
     Every ``n_vs`` observations parameters are ranked by how much they move a Gaussian process over
     all of them, and the leading ones that make the observations likelier are selected (Shen &
     Kingsford, "Computationally Efficient High-Dimensional Bayesian Optimization via Variable
-    Selection", AutoML 2023). In between, a process over the selected parameters alone is asked for
-    the largest expected improvement, at a cost that follows their number; the others are drawn
-    from a normal distribution that follows the good points, as in CMA-ES.
+    Selection", AutoML 2023). In between, trials maximise the expected improvement of a process
+    over the selected parameters alone, at a cost that depends on their number. The others are
+    drawn from a normal distribution that follows the good points, as in CMA-ES.
     :func:`optuna_hdbo.get_selections` reads from a study what was selected, and
     :class:`optuna_hdbo.GradISImportanceEvaluator` ranks the parameters of any study.
-    :meth:`as_published` gives the paper's algorithm; the defaults depart from it where
-    benchmarks say so.
+    :meth:`as_published` gives the paper's algorithm; the defaults differ from it where benchmarks
+    showed a gain.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class VSBOSampler(PublishedSampler):
     n_draws : int
         Draws from the normal distribution, of which the most promising one is taken.
     whole_every : int
-        Every so many trials all parameters are asked for at once, so that what was not selected
-        can show its worth; 0 for never. With ``priors``, a sum over single parameters may answer,
-        where that predicts better.
+        Trials between two that model all parameters, so that the ones not selected get a chance;
+        0 for never. With ``priors``, a sum over single parameters is used where it predicts
+        better.
     n_cyc : int or None
         Observations between two fits of the selected parameters' process; ``None`` is 5 % of the
         observations, at least 2.
@@ -63,7 +63,7 @@ class VSBOSampler(PublishedSampler):
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int
-        Random trials before the model is asked; the normal distribution starts from them.
+        Random trials before the model suggests points; the normal distribution starts from them.
     independent_sampler : BaseSampler or None
         Samples startup trials and parameters outside the common search space; ``None`` draws
         them uniformly.

@@ -15,7 +15,7 @@ from optuna_hdbo._jit import acquisition as jit
 
 @dataclass(frozen=True, eq=False)
 class Analytic:
-    """What to maximise, as a code and numbers, so that compiled loops can take it.
+    """An acquisition function as a code and numbers, which compiled loops can take.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Analytic:
     code : int
         One of the codes of :mod:`optuna_hdbo._jit.acquisition`.
     p : tuple of floats
-        Its numbers.
+        The numbers that the code takes.
     """
 
     posterior: Posterior
@@ -51,7 +51,7 @@ class Analytic:
 
     @classmethod
     def excess(cls, posterior: Posterior, root_beta: float, largest: float) -> Analytic:
-        """Return a penalty where even a constraint's lower confidence bound is above it."""
+        """Return a penalty where a constraint's lower confidence bound is above ``largest``."""
         return cls(posterior, posterior.kernel, jit.EXCESS, (root_beta, largest))
 
     @classmethod
@@ -66,7 +66,7 @@ class Analytic:
         """Return mean + sqrt(alpha) (sqrt(var + gamma) - sqrt(gamma)) (Contal et al. 2014).
 
         Variances and ``gamma`` are in units of the kernel's signal variance, and the sum is scaled
-        back. What is added to the mean never counts for less than ``floor`` standard deviations.
+        back. At least ``floor`` standard deviations are added to the mean.
         """
         kernel = posterior.kernel if group is None else posterior.kernel.only(group)
         return cls(posterior, kernel, jit.MI, (root_alpha, gamma * kernel.variance, floor))

@@ -1,4 +1,4 @@
-"""Models of constraints: a trial may report numbers that must not exceed 0."""
+"""Models of constraints: numbers that a trial reports and that must not exceed 0."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class ConstraintModels:
             if not len(told):
                 continue
             if (rows := modelled_rows(merit[told])) is not None:
-                told = told[rows]  # what bounds the best points, not what is most violated
+                told = told[rows]  # the best points, not the largest violations
             z, shift, scale = standardise(column[told])
-            # Whatever its units, a constraint that always holds stays a bound far away.
+            # A constraint that always holds by far gets a finite limit, whatever its units.
             largest = float(np.clip(-shift / scale, -1e3, 1e3))
             part = replace(
                 seen,

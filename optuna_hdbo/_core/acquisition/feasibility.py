@@ -1,4 +1,4 @@
-"""Constraints: what feasible means to the ranking of points, to incumbents and to acquisitions.
+"""Constraints: how feasibility changes rankings, incumbents and acquisition functions.
 
 Bounds stay optimistic: the objective's upper bound is maximised where every constraint's lower
 bound admits it. Expected improvements are weighted by the probability of feasibility (Gardner et
@@ -24,17 +24,18 @@ from optuna_hdbo._core.observations import standardise
 
 @dataclass(frozen=True, eq=False)
 class Feasibility:
-    """What is known of the constraints when a point is asked for.
+    """The constraints as they are known when a point is suggested.
 
     Parameters
     ----------
     merit : FloatArray, shape (n,)
-        What observations are ranked by: their value where they are feasible; the others come
-        after all of these, the smallest violation first.
+        Ranking of the observations: their value where they are feasible. Infeasible ones rank
+        below all of these, the smallest violation first.
     incumbent : float or None
         The best feasible value, if there is any.
     constraints : sequence of (Posterior, float)
-        Of each constraint, in units of its own deviation, and the largest admissible value.
+        Posterior of each constraint, in units of its standard deviation, and the largest
+        admissible value.
     """
 
     merit: FloatArray
@@ -62,12 +63,12 @@ class Feasibility:
 
 
 def finite_constraints(seen: Observations) -> FloatArray:
-    """Return the constraints' values (n, C), NaN where a trial told none."""
+    """Return the constraints' values (n, C), NaN where a trial reported none."""
     return np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
 
 
 def merits(seen: Observations) -> FloatArray:
-    """Return what observations are ranked by, shape (n,); see :class:`Feasibility`."""
+    """Return the ranking of the observations, shape (n,); see :class:`Feasibility`."""
     if not seen.constraints.shape[1]:
         return seen.y
     violation = np.zeros(len(seen.y))
@@ -82,8 +83,8 @@ def merits(seen: Observations) -> FloatArray:
 def rejecting(seen: Observations) -> Observations:
     """Return observations for methods that compare values without a model of constraints.
 
-    Infeasible points have the value -inf, which no other is worse than. While nothing is feasible,
-    all values are minus the sum of the violations instead, so that there is something to follow.
+    Infeasible points get the value -inf. While no point is feasible, all values are minus the sum
+    of the violations, so that the search moves towards feasible points.
     """
     if not seen.constraints.shape[1]:
         return seen

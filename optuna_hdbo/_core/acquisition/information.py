@@ -1,4 +1,4 @@
-"""How much the chosen points have told: gamma of GP-MI, a function of the observations."""
+"""Information gained from the chosen points: gamma of GP-MI, from the observations alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def gained(posterior: Posterior, group: int | None = None) -> float:
     """Return the sum of s_t^2(x_t) over the posterior's points, in order, in units of the prior's.
 
     s_t^2(x_t) is the variance at a point before it was observed. It is a pivot of the Cholesky
-    factor less the noise, so nothing has to be remembered, and refitted hyperparameters revise
-    the past as well. Pending points are points of the factor and count as chosen.
+    factor minus the noise, so nothing has to be stored, and a new fit changes past terms, too.
+    Pending points are points of the factor and count as chosen.
 
     Parameters
     ----------
@@ -30,7 +30,10 @@ def gained(posterior: Posterior, group: int | None = None) -> float:
 
 
 def _explained(posterior: Posterior, K: FloatArray) -> FloatArray:
-    """Return what each point's predecessors explain of a component with covariances K (n, n)."""
+    """Return the variance of a component that each point's predecessors explain, shape (n,).
+
+    ``K (n, n)`` are the component's covariances.
+    """
     n = len(K)
     # Rows a < t of the triangular factor read only entries b <= a < t of column t.
     V = posterior.linv[:n, :n] @ K

@@ -1,4 +1,4 @@
-"""What is maximised: an acquisition function, or a sum of several."""
+"""Acquisition functions as maximisers see them, and sums of several."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optuna_hdbo._core.domain import FloatArray
 
 
 class Acquisition(Protocol):
-    """What a maximiser asks of a function."""
+    """A function that can be maximised."""
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points (m, D), shape (m,)."""
@@ -23,7 +23,7 @@ class Acquisition(Protocol):
     def ascend(
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
-        """Climb from each of the points (S, D); return where to (S, D), and the values (S,)."""
+        """Climb from each of the points (S, D); return the ends (S, D) and their values (S,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Sum:
 
 
 def terms(acquisition: Acquisition) -> Sequence[Analytic]:
-    """Return the acquisitions that a acquisition adds up."""
+    """Return the terms of a sum, or the acquisition itself."""
     if isinstance(acquisition, Sum):
         return acquisition.terms
     assert isinstance(acquisition, Analytic)

@@ -112,8 +112,9 @@ def fit(
 ) -> tuple[Kernel, float]:
     """Return the kernel of the highest log posterior among climbs from ``starts``, and its value.
 
-    ``template`` gives kind, groups and categorical columns; ``n_steps`` is what a climb may take,
-    or what each of them may. Of very many observations only some count: :func:`modelled_rows`.
+    ``template`` gives kind, groups and categorical columns. ``n_steps`` is the largest number of
+    steps of every climb, or of each. Of very many observations only some are used:
+    :func:`modelled_rows`.
     """
     rows = modelled_rows(y)
     if rows is not None:

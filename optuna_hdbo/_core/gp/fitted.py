@@ -53,7 +53,7 @@ class Fitted:
 
     @cached_property
     def identity(self) -> Hashable:
-        """What tells fits apart."""
+        """Fits with equal identities are equal."""
         k = self.kernel
         arrays = (k.lengthscales, k.scales, k.categorical, *k.groups)
         return self.n, self.cycle, k.kind, k.noise, *(array.tobytes() for array in arrays)
@@ -84,7 +84,7 @@ class Fitted:
 
     @classmethod
     def from_json(cls, data: Any, domain: Domain) -> Fitted | None:
-        """Return the fit that an object describes, or None if it is none of this domain."""
+        """Return the fit that an object describes, or None if it does not fit this domain."""
         try:
             given = np.array(data["lengthscales"], dtype=np.float64)
             groups: tuple[IntArray, ...] = (np.arange(len(domain)),)
@@ -133,7 +133,7 @@ def _short(x: float) -> float:
 
 
 class FactorCache:
-    """Keeps the factor of the last posterior, so that the next one appends only what is new."""
+    """Keeps the factor of the last posterior, so that the next one only appends new points."""
 
     def __init__(self) -> None:
         self._identity: Hashable = None
@@ -230,10 +230,11 @@ def recall_or_refit(
 
 
 def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.05) -> bool:
-    """Say whether ``n`` observations call for a new fit.
+    """Tell whether a new fit is due at ``n`` observations.
 
-    With ``n_cyc`` = None, when observations have grown by a share of ``growth``, but by two at
-    least: early fits, which change most, come often, and late ones, which cost most, seldom.
+    It is due after ``n_cyc`` further observations. With ``n_cyc`` = None, it is due when
+    observations have grown by the share ``growth``, and by two at least: early fits, which change
+    most, come often, and late ones, which cost most, come rarely.
     """
     if fitted is None or n < fitted.n:
         return True

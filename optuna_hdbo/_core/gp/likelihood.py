@@ -24,7 +24,7 @@ def log_likelihood(
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
     work : FloatArray, shape (n, n), or None
-        What successive calls may share: at these sizes a fresh matrix costs as much as filling it.
+        Scratch memory for successive calls: at these sizes allocating costs as much as computing.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def log_likelihood(
 
 
 def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
-    """Return the value of :func:`log_likelihood` alone, for a third of the price."""
+    """Return the value of :func:`log_likelihood` alone, at a third of the cost."""
     K = kernel.gram(X)
     K.flat[:: len(y) + 1] += kernel.noise
     U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)

@@ -60,7 +60,7 @@ class Factor:
         return len(self.X)
 
     def append(self, X: FloatArray) -> None:
-        """Take in points (m, D) behind those that are there."""
+        """Append points (m, D)."""
         n, m = len(self), len(X)
         if m == 0:
             return
@@ -75,7 +75,7 @@ class Factor:
         kernels.append_rows(self.linv, K, n, self.diagonal)
 
     def truncate(self, n: int) -> None:
-        """Forget all but the first ``n`` points."""
+        """Drop all but the first ``n`` points."""
         if n < len(self):
             self.X = self.X[:n]
             self.features = np.ascontiguousarray(self.features[:, :n])
@@ -87,10 +87,10 @@ class Posterior:
     Parameters
     ----------
     factor : Factor
-        Of the observed points, then the pending ones.
+        Its points are the observed ones, followed by the pending ones.
     y : FloatArray, shape (n,)
-        Values of the first n points of the factor. The remaining ones are hallucinated at their
-        posterior mean, which shrinks the variance and leaves the mean as it is.
+        Values of the first n points of the factor. The pending points are hallucinated at their
+        posterior mean, which shrinks the variance and does not change the mean.
     """
 
     def __init__(self, factor: Factor, y: FloatArray) -> None:

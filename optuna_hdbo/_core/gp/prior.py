@@ -25,7 +25,7 @@ class Prior:
         (Hvarfner et al. 2024); ``"sparse"``: a half-Cauchy on 1 / l^2 around a small global scale
         (the MAP of SAAS, Eriksson & Jankowiak 2021); ``"flat"``: none.
     dimension : int
-        D of the dimension-scaled prior: the number of columns that interact.
+        Number of columns that interact, D of the dimension-scaled prior.
     scale, noise : bool
         Whether Gamma(2, M) on each of M group scales and Gamma(1.1, 30) on the noise apply.
     """

@@ -16,10 +16,10 @@ from optuna_hdbo._core.points import unknown_near
 
 
 ALONG_AXES, LEAST_PER_AXIS = 512, 8
-"""Points that are tried along all axes, and at least along each."""
+"""Points tried along all axes together, and at least along each of them."""
 
 AXIS_STEPS = 10
-"""Steps of the climb along the one that is chosen."""
+"""Steps of the climb along the best axis."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Effort:
     n_steps: int = 80
 
     def at(self, n: int) -> Effort:
-        """Return the effort for n observations: more of it while they are few and it is cheap."""
+        """Return the effort for n observations. It is larger while they are few and cheap."""
         more = min(4.0, max(1.0, 200 / max(n, 1)))
         return replace(
             self,

@@ -1,4 +1,4 @@
-"""What a Gaussian process over all columns is asked: the common ground of the methods."""
+"""Suggestions from Gaussian processes over all columns, for all methods that use them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def good_points(X: FloatArray, y: FloatArray) -> FloatArray:
 
 
 PROBES_PER_COLUMN, MOST_PROBES = 12.0, 0.5
-"""Share of the queries that are probes: the former over D, at most the latter."""
+"""Share of the suggestions that are probes: the first number over D, at most the second."""
 
 
 def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
-    """Tell whether this query asks what a single column does, everything else at its best.
+    """Tell whether this suggestion is a probe: it moves a single column of the best point.
 
-    Joint maxima settle all columns at once, and one that sits at a wrong value then has the same
-    value in every trial: a fit takes it for idle, and nothing moves it again. Probes ask for each
-    whether the bound leaves it elsewhere.
+    Joint maxima change all columns at once. A column at a wrong value may then have this value in
+    every good trial, a fit takes it for inert, and it never moves again. A probe moves the column
+    whose upper confidence bound is largest.
     """
     return bool(rng.random() < min(MOST_PROBES, PROBES_PER_COLUMN / n_columns))
 
@@ -66,8 +66,7 @@ class EnsembleQueries:
     acquisition : {"ucb", "log-ei"}
     effort : Effort
     probes : bool
-        Whether some trials ask for the largest bound along the axes through the best point
-        instead.
+        Whether some suggestions maximise the bound along the axes through the best point instead.
     """
 
     models: Ensemble

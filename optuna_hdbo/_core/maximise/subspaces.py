@@ -18,10 +18,10 @@ from optuna_hdbo._core.streams import Streams
 Axes = Literal["random", "fixed"]
 
 MOST_SEARCHED = 1024
-"""Subspaces that one query looks at; of more, a random part."""
+"""Subspaces that one suggestion searches; a random part of more."""
 
 MOST_NUMBERS = 2_000_000
-"""Coordinates of all subspaces that one query looks at."""
+"""Coordinates of all subspaces that one suggestion searches."""
 
 _MOST_COUNTED = 2**60
 
@@ -33,11 +33,11 @@ class Subspaces:
     Parameters
     ----------
     anchors : FloatArray, shape (S, D)
-        A, z of the paper: the free columns of an anchor have no meaning in it.
+        z of the paper. The free columns of an anchor have no meaning.
     columns : IntArray, shape (S, d)
         The free columns, ascending.
     at_good : BoolArray, shape (S,)
-        Anchors that are good points: there, the free columns do have a meaning.
+        Marks the anchors that are good points, whose free columns do have a meaning.
     """
 
     anchors: FloatArray
@@ -72,10 +72,10 @@ def draw_subspaces(
     good: FloatArray | None,
     most: int | None = None,
 ) -> Subspaces:
-    """Return Z_t, or a random part of it where it is too large to be searched.
+    """Return Z_t, or a random part of it if it is too large to be searched.
 
-    Member i of step s is drawn from a stream of its own, so that Z_t is the same for everyone who
-    has the seed, whenever they ask. The trial number plus one counts as t.
+    Member i of step s has its own random stream, so that Z_t depends on the seed only. The trial
+    number plus one counts as t.
 
     Parameters
     ----------
@@ -92,8 +92,7 @@ def draw_subspaces(
     axes : {"random", "fixed"}
         Free columns: drawn for each subspace, or the last d.
     good : FloatArray, shape (b, D), or None
-        Half of the subspaces, those that drew it, are anchored at one of these instead; which of
-        them they drew, too.
+        A random half of the subspaces is anchored at random ones of these points.
     most : int or None
         Largest number of subspaces to return.
     """
@@ -127,7 +126,7 @@ def draw_subspaces(
 def _members(
     step: int, n0: int, alpha: float, most: int, rng: np.random.Generator
 ) -> list[tuple[int, int]]:
-    """Return (step, number within the step) of the subspaces to look at, all of them if few."""
+    """Return (step, number within the step) of the subspaces to search, all of them if few."""
     counts = sizes(step + 1, n0, alpha)
     if sum(counts) <= most:
         return [(s, i) for s, count in enumerate(counts) for i in range(count)]
@@ -162,10 +161,10 @@ def with_climbs(
     n_steps: int,
     rng: np.random.Generator,
 ) -> Subspaces:
-    """Return the subspaces and one more through where each climb in all columns leads.
+    """Return the subspaces, and one more through the end of each climb in all columns.
 
-    A smooth function is improved in all of its columns at once or hardly at all, and the anchors
-    of ``spaces`` are as far from its ridge as the trials are.
+    On a smooth function, all columns have to move together for an improvement. The anchors of
+    ``spaces`` are as far from its ridge as the trials are.
     """
     d = spaces.columns.shape[1]
     if d in (0, len(domain)) or domain.discrete.all():

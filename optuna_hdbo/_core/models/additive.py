@@ -1,4 +1,4 @@
-"""An additive model whose grouping is known or learned: what methods with groups share."""
+"""An additive model whose grouping is known or learned, for all methods with groups."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LEARN_GROWTH = 0.08
 """A new fit and search is due when observations have grown by this share."""
 
 MOST_SCORED = 640
-"""Groupings that a first search may score unless the user says otherwise."""
+"""Most groupings that a first search scores by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class AdditiveModel:
     decomposition : tuple of tuples of str, or None
         The groups by parameter name; ``None`` to learn them.
     ungrouped : {"error", "single", "centre"}
-        What happens to columns that ``decomposition`` leaves out.
+        How columns that ``decomposition`` leaves out are treated.
     search : {"random", "swap", "gibbs"}
     n_decompositions : int or None
         Groupings scored at each search.
@@ -95,7 +95,7 @@ class AdditiveModel:
         if left and self.ungrouped == "error":
             raise ValueError(
                 f"decomposition must hold every parameter, but it leaves out {left}. Add them, or "
-                'say ungrouped="single" to make each a group of its own, or ungrouped="centre" '
+                'pass ungrouped="single" to make each a group of its own, or ungrouped="centre" '
                 "to leave them at the centre of their range."
             )
 
@@ -176,8 +176,8 @@ class AdditiveModel:
             return self.n_decompositions
         if self.search == "random":
             return n_columns
-        # A local search recovers the groups of 12 columns in 16 D scores from nowhere. Later ones
-        # go on from there, and get fewer as scores grow dear.
+        # From scratch, a local search recovers the groups of 12 columns in 16 D scores. Later
+        # searches continue from there, with fewer scores as these become expensive.
         if first:
             return min(16 * n_columns, MOST_SCORED)
         return min(math.ceil(n_columns * min(4.0, max(0.25, 1e4 / n**2))), MOST_SCORED // 8)

@@ -18,7 +18,7 @@ from optuna_hdbo._core.gp.kernel import join
 Partition = list[list[int]]
 
 MAX_POINTS = 300
-"""Observations that groupings are compared on; of more, as many are drawn at random."""
+"""Observations on which groupings are compared, drawn at random from more."""
 
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -35,17 +35,17 @@ def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Partit
 class Scorer:
     """Marginal likelihood of groupings at fixed hyperparameters.
 
-    Every column keeps its lengthscale and every place in the list of groups its scale, so that a
-    change of two groups costs two small covariance matrices and one factorisation.
+    Columns keep their lengthscales, and positions in the list of groups keep their scales. So a
+    change of two groups costs two covariance matrices and one factorisation.
 
     Parameters
     ----------
     kernel : Kernel
-        Where lengthscales, scales and noise come from.
+        Gives the lengthscales and the noise.
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
     groups : sequence of sequences of int
-        Where to start from; empty groups are places for columns to move to.
+        The grouping at the start. Columns may move to empty groups.
     scales : FloatArray, shape (len(groups),)
     """
 
@@ -83,7 +83,7 @@ class Scorer:
         return -0.5 * (float(self._y @ alpha) + log_det + n * _LOG_2PI)
 
     def try_change(self, change: dict[int, list[int]]) -> tuple[float, Callable[[], None]]:
-        """Return the likelihood with some groups replaced, and what makes it so."""
+        """Return the likelihood with some groups replaced, and a function that replaces them."""
         parts = {place: self._part(place, columns) for place, columns in change.items()}
         total = self._total.copy()
         for place, part in parts.items():
@@ -121,8 +121,8 @@ def search_random(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -
 def search_swap(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
     """Hill-climb over exchanges of two columns, and moves of one, between groups.
 
-    Where no single change helps, up to three groups are dealt anew and the climb starts again;
-    the best of all stays. ``n`` likelihoods in all.
+    Where no single change helps, the columns of up to three groups are shuffled and the climb
+    starts again. The best grouping is kept. ``n`` likelihoods are computed in all.
     """
     if len(scorer.groups) < 2:
         return
@@ -160,7 +160,7 @@ def _single_changes(
         target = place_of[other] if other is not None else place
         assert target is not None
         if target == home or (other is None and len(groups[home]) == 1 and not groups[target]):
-            continue  # nothing would change
+            continue  # the same grouping
         here = [c for c in groups[home] if c != column]
         there = [c for c in groups[target] if c != other]
         yield {
@@ -170,7 +170,7 @@ def _single_changes(
 
 
 def _deal(groups: Partition, rng: np.random.Generator) -> dict[int, list[int]]:
-    """Return up to three groups with their columns dealt at random, as many to each as before."""
+    """Return up to three groups with their columns shuffled between them; sizes stay."""
     places = rng.choice(len(groups), min(3, len(groups)), replace=False).tolist()
     columns = rng.permutation([c for place in places for c in groups[place]]).tolist()
     return {place: [columns.pop() for _ in groups[place]] for place in places}
@@ -206,7 +206,7 @@ def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) ->
             )
         sizes = np.array([len(scorer.groups[place]) + 1.0 for _, _, place in options])
         logits = np.array([value for value, _, _ in options]) + np.log(sizes)
-        # Nothing can be factorised: any is as good.
+        # If no covariance matrix can be factorised, all options are equal.
         weights = np.exp(logits - logits.max()) if logits.max() > -np.inf else sizes
         chosen = options[int(rng.choice(len(options), p=weights / weights.sum()))]
         if chosen[1] is not None:
@@ -238,9 +238,9 @@ def improved(
     ----------
     kind : {"random", "swap", "gibbs"}
     kernel : Kernel
-        Its groups are where the search starts. Groupings are compared at one lengthscale and one
-        scale for all, its median and mean. What was fitted to the present grouping would take its
-        side: a column among the wrong ones is made smooth, and then fits nowhere.
+        Its groups are where the search starts. Groupings are compared with one lengthscale and one
+        scale for all, its median and mean. Hyperparameters fitted to the present grouping would
+        favour it: a column in the wrong group gets a long lengthscale, and then fits in no other.
     size : int
         Largest number of columns in a group.
     n : int

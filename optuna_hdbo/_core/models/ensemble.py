@@ -1,4 +1,4 @@
-"""Several Gaussian processes over all columns, asked as often as they predict well."""
+"""Several Gaussian processes over all columns, used in proportion to how well they predict."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ QUERY_GROWTH, GROWTH_OF_SEVERAL = 0.025, 0.08
 several. These have the same, because only models that are equally fresh can be compared."""
 
 WARM_STEPS, COLD_STEPS = 6, 40
-"""Steps of a fit that goes on from another, and of one from nowhere."""
+"""Steps of a fit that starts from an earlier one, and of a cold start."""
 
 COLD_EVERY = 16
-"""Every so many fits, a cold start competes with the warm one; four times as often where that
-takes nearly everything for noise, as it may have to."""
+"""Fits between two at which a cold start competes with the warm one. If the warm one explains
+nearly everything by noise, cold starts come four times as often."""
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What a model takes for granted.
+    """The assumptions of a model.
 
     Parameters
     ----------
     prior : str
-        Of the lengthscales: how many columns matter.
+        Prior of the lengthscales: how many columns matter.
     separable : bool
         Whether the function is a sum of functions of one column each.
     warped : bool
@@ -68,7 +68,7 @@ class Belief:
 
     @property
     def key(self) -> str:
-        """What its fits are recorded under."""
+        """Its part of the key under which fits are recorded."""
         return self.prior + ":separable" * self.separable + ":warped" * self.warped
 
     def groups(self, domain: Domain) -> list[IntArray]:
@@ -88,7 +88,7 @@ NONE_INTERACT_WARPED = Belief("inverse-square", separable=True, warped=True)
 
 @dataclass(frozen=True, eq=False)
 class Believed:
-    """What a model says under its belief.
+    """A model's posterior under its belief.
 
     Parameters
     ----------
@@ -105,22 +105,22 @@ class Believed:
 
 
 def draw_model(models: Sequence[Believed], rng: np.random.Generator) -> Believed:
-    """Return the model that is asked this time, by the evidence for each."""
+    """Return the model for this suggestion, drawn by the evidence for each."""
     nats = np.array([model.evidence.nats for model in models])
     share = shares(nats, ODDS_PER_NAT, LEAST_SHARE)
     return models[int((rng.random() > np.cumsum(share)[:-1]).sum())]
 
 
 def n_fit_steps(warm: Fitted | None, starts: list[Kernel], warm_steps: int = 12) -> list[int]:
-    """Return the steps of each climb: one that goes on from another need not arrive at once."""
+    """Return the steps of each climb. A warm start need not converge at once."""
     return [warm_steps if warm is not None and i == 0 else COLD_STEPS for i in range(len(starts))]
 
 
 def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
-    """Return what a fit starts from: the last fit, and a cold start where that may be stuck.
+    """Return the starts of a fit: the last fit, and a cold start where that may be stuck.
 
-    A lengthscale at a few percent of its cube, or noise that explains everything, is the
-    degenerate optimum of few data; from there gradients do not lead back.
+    Lengthscales of a few percent of the cube, or noise that explains everything, are degenerate
+    optima of few data. Gradients do not lead out of them.
     """
     if warm is None:
         return [cold]
@@ -132,10 +132,10 @@ def starts_of_fit(warm: Fitted | None, cold: Kernel) -> list[Kernel]:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Gaussian processes over all columns, each under a belief that contradicts the others.
+    """Gaussian processes over all columns, each with assumptions that contradict the others.
 
-    Each belief has its own fit. A draw decides which model is asked, in favour of the one that has
-    predicted better lately: the queries of others show what a model cannot see.
+    Each belief has its own fit. The model for a suggestion is drawn, in favour of the one that has
+    predicted better lately. Points suggested by other models show what a model cannot see.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class Ensemble:
         See :func:`is_due`.
     bounds : Bounds
     name : str
-        What its fits are recorded under.
+        First part of the keys under which fits are recorded.
     """
 
     kind: str

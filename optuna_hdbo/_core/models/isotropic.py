@@ -1,7 +1,7 @@
 """A Gaussian process with one lengthscale for all columns, for thousands of them.
 
-Its likelihood sees the points only through their distances, which are computed once per fit: a
-step of the fit then costs the same in any dimension, and so does the record of it.
+Its likelihood depends on the points only through their distances, which are computed once per fit.
+So a step of the fit costs the same in any dimension, and the record has the same size.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ def fit_isotropic(
 
 @dataclass(frozen=True, eq=False)
 class IsotropicModel:
-    """How the process is fitted: the counterpart of ``Ensemble`` with one lengthscale.
+    """The counterpart of ``Ensemble`` with one belief and one lengthscale.
 
     Parameters
     ----------
     kind : str
         Kernel.
     prior : str
-        Of the lengthscale; "flat" also drops those of scale and noise.
+        Prior of the lengthscale. With "flat", scale and noise have no priors either.
     n_cyc : int or None
         See :func:`is_due`.
     bounds : Bounds

@@ -27,7 +27,7 @@ from optuna_hdbo._core.variables.selection import Columns
 
 
 LEAST_GAIN = 1.0
-"""In nats, for which columns are grouped anew."""
+"""Gain in nats above which columns are regrouped."""
 
 TRIAL_LENGTHSCALES = (0.2, 0.7)
 """Lengthscales at which a column is tested for what it might explain."""
@@ -78,16 +78,16 @@ class SubsetFits:
     Parameters
     ----------
     whole : Kernel
-        A fit of all columns: what warm starts take a new column's lengthscale from.
+        A fit of all columns. Warm starts take the lengthscale of a new column from it.
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
     prior : Prior
     bounds : Bounds
     warm : bool
-        Whether a fit starts where that of the most similar subset ended, or always anew.
+        Whether a fit starts from that of the most similar subset, or always from scratch.
     additive : bool
-        Whether a subset's kernel may be a sum over groups of its columns. A column that comes to a
-        subset joins the largest group or makes one of its own, whatever is likelier.
+        Whether a subset's kernel may be a sum over groups of its columns. A new column joins the
+        largest group or forms its own, whichever is likelier.
     first : tuple of tuples of int
         Groups of the first subset that is fitted, if it has just these columns.
     n_steps : int
@@ -125,10 +125,10 @@ class SubsetFits:
         return Fitted(kernel, len(self.y), 0, 0.0)
 
     def rest(self, columns: Columns) -> list[int]:
-        """Return the other columns, those first that promise most to explain what is left.
+        """Return the other columns, the one that may explain most of the residuals first.
 
-        The promise is the slope of the log marginal likelihood, at 0, in the scale of a group of
-        that column alone: a score test, which costs no fit.
+        They are ranked by a score test, which needs no fit: the slope of the log marginal
+        likelihood, at 0, in the scale of a group of that column alone.
         """
         kernel = self.kernel(columns)
         factor = Factor(kernel, self.X)
@@ -151,7 +151,8 @@ class SubsetFits:
     def regroup(self, columns: Columns) -> None:
         """Merge groups of a subset, or take columns out of them, where that is likelier.
 
-        Half as many groupings are tried as there are columns, others as observations come in.
+        Half as many groupings are tried as there are columns. Which ones depends on the number of
+        observations, so that later calls try others.
         """
         if not self.additive:
             return

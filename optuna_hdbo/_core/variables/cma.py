@@ -16,7 +16,7 @@ from optuna_hdbo._core.domain import IntArray
 
 
 FIRST_SIGMA = 0.2
-"""Of the authors' code."""
+"""The initial step size of the authors' code."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Conditional:
     Parameters
     ----------
     columns, rest : IntArray, shapes (p,), (q,)
-        What is known, and what is drawn.
+        The given columns, and the ones to be drawn.
     mean : FloatArray, shape (p + q,)
     gain : FloatArray, shape (q, p)
     root : FloatArray, shape (q, q)
@@ -113,7 +113,7 @@ def follow(U: FloatArray, rows: tuple[IntArray, ...], size: int) -> Gaussian:
 
 
 class ConditionalCache:
-    """Keeps the last conditional distribution: it changes with generations and selections only."""
+    """Keeps the last conditional distribution, which only new generations or columns change."""
 
     def __init__(self) -> None:
         self._key: tuple[bytes, ...] = ()

@@ -144,11 +144,12 @@ def significant(
 ) -> Columns:
     """Return the columns that each lower the loss by ``gain`` or more.
 
-    Columns that lead the ranking are tried one by one, until ``patience`` of them in a row are
-    not worth it; then every column must show that it still is, beginning with the least important
-    one. The ``old`` columns are where this starts. The loss is in nats, so that a gain of 5 is
-    evidence of 150 to 1. ``rest`` may rank what a selection leaves out by how much there is left
-    to explain with it; the leaders of that are tried at the end, anew after each that is worth it.
+    The search starts from the ``old`` columns. The columns of the ranking are tried one by one,
+    until ``patience`` of them in a row add less than ``gain``. Then columns that are no longer
+    worth the gain are removed, the least important first. The loss is in nats: a gain of 5 is
+    evidence of 150 to 1. ``rest`` may rank the remaining columns by how much they could still
+    explain. The first of these are tried at the end, and the rest is ranked again after each
+    success.
     """
     place = {column: i for i, column in enumerate(ranking)}
     kept = sorted(old, key=place.__getitem__) or [ranking[0]]
