@@ -28,8 +28,9 @@ WORTHWHILE = 1e-3
 """Least gain that counts as a success, over the distance of the best value to the median of the
 better half. Smaller gains refine what is known."""
 
-FLOOR = 0.02
-"""Share of the queries that every expert gets in any case."""
+FLOOR, FLOOR_OF_FEW = 0.02, 0.1
+"""Share of the queries that every expert gets in any case; the latter where columns are few and
+the whole domain can be searched. Chosen on the tuning problems."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +97,28 @@ def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict
 
 
 def order(
-    earned: Mapping[str, Credit], prior: Mapping[str, Credit], rng: np.random.Generator
+    earned: Mapping[str, Credit],
+    prior: Mapping[str, Credit],
+    rng: np.random.Generator,
+    floor: float = FLOOR,
 ) -> list[str]:
-    """Return the experts in the order in which they are asked for this query."""
+    """Return the experts in the order in which they are asked for this query.
+
+    Parameters
+    ----------
+    earned, prior : mapping of str to Credit
+        What each expert has earned, and what it began with.
+    rng : numpy.random.Generator
+    floor : float
+        Share of the queries that each expert gets in any case.
+    """
     names = list(earned)
     drawn = [
         rng.beta(prior[name].wins + earned[name].wins, prior[name].losses + earned[name].losses)
         for name in names
     ]
     ranked = [names[i] for i in np.argsort(-np.array(drawn), kind="stable")]
-    if rng.random() < FLOOR * len(names):
+    if rng.random() < floor * len(names):
         first = names[int(rng.integers(len(names)))]
         ranked = [first, *(name for name in ranked if name != first)]
     return ranked

@@ -19,6 +19,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 
 
 REFINED = 1e-3
@@ -73,11 +74,12 @@ class HDBO:
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
+        floor = credit.FLOOR_OF_FEW if len(domain) < FEW_COLUMNS else credit.FLOOR
         best = seen.X[int(np.argmax(merit))]
         may_refine = self._may_refine(seen)
         rates = {n: credit.rate(earned[n], prior[n]) for n in names}
         first: tuple[str, Suggestion] | None = None
-        for name in credit.order(earned, prior, rng):
+        for name in credit.order(earned, prior, rng, floor):
             suggestion = self._experts[name].suggest(domain, seen, streams)
             refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
             if first is None:

@@ -8,6 +8,7 @@ import pytest
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import FLOOR
+from optuna_hdbo.portfolio.credit import FLOOR_OF_FEW
 from optuna_hdbo.portfolio.credit import FORGETTING
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.credit import Credit
@@ -48,15 +49,16 @@ def test_foreign_records_earn_nothing(data: dict[str, object]) -> None:
     assert credits(seen, seen.values, NAMES) == dict.fromkeys(NAMES, Credit(0.0, 0.0))
 
 
-def test_the_successful_are_asked_first_and_nobody_never() -> None:
+@pytest.mark.parametrize("floor", [FLOOR, FLOOR_OF_FEW])
+def test_the_successful_are_asked_first_and_nobody_never(floor: float) -> None:
     prior = dict.fromkeys(NAMES, Credit(1.0, 1.0))
     earned = {"local": Credit(8.0, 0.0), "global": Credit(0.0, 60.0)}
     rng = np.random.default_rng(0)
     n = 4000
-    orders = [order(earned, prior, rng) for _ in range(n)]
+    orders = [order(earned, prior, rng, floor) for _ in range(n)]
     assert all(sorted(names) == sorted(NAMES) for names in orders)
     first = np.mean([names[0] == "global" for names in orders])
-    assert first == pytest.approx(FLOOR, abs=0.01)
+    assert first == pytest.approx(floor, abs=0.012)
 
 
 def test_without_any_record_the_prior_decides() -> None:
