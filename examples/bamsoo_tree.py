@@ -1,11 +1,12 @@
 """Draw the trees of SOO and BaMSOO on one parameter, without Optuna: Figure 2 of the paper.
 
-A loop asks each method for points and tells it their values. Both trees spend 20 evaluations; what
-the Gaussian process rules out costs BaMSOO none.
+A loop asks each method for points and tells it their values. Both trees spend 20 evaluations,
+or as many as the command line says. What the Gaussian process rules out costs BaMSOO none.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import matplotlib
@@ -79,4 +80,4 @@ def main(n: int = 20, path: str = "bamsoo_tree.png") -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

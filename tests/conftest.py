@@ -30,6 +30,7 @@ if INTERPRETED and not THOROUGH:
         "test_hostile.py",
         "test_optuna_contract.py",
         "test_pruning.py",
+        "test_release.py",
         "test_resume.py",
         "test_samplers.py",
         "test_security.py",
