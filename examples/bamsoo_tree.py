@@ -61,7 +61,7 @@ def draw(axis: Any, nodes: list[tuple[str, float]], title: str) -> None:
     axis.set_yticks([-h for h in range(deepest + 1)], [str(h) for h in range(deepest + 1)])
 
 
-def main(n: int = 20, path: str = "bamsoo_tree.png") -> None:
+def main(n: int = 20, *, path: str = "bamsoo_tree.png") -> None:
     """Draw both trees into an image."""
     known = {"lengthscale": 0.08, "noise": 1e-6}
     bamsoo = BaMSOO(
