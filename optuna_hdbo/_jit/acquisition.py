@@ -1,17 +1,18 @@
 """Acquisition functions as a code and numbers, at a point and with their gradient.
 
-A *model* is what the loops need of a posterior, in this order: ``kind, F, hamming, starts,
-scales, linv, alpha`` (see :mod:`optuna_hdbo._jit.kernels`); the posterior at features ``f`` is
-``mean = k . alpha`` and ``var = sum(scales) - |linv k|^2``.
+The posterior at features ``f`` is ``mean = k . alpha`` and ``var = sum(scales) - |linv k|^2``. The
+symbols are those of :mod:`optuna_hdbo._jit.kernels`.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.kernels import covariances
 from optuna_hdbo._jit.kernels import distances
 from optuna_hdbo._jit.kernels import slopes
@@ -20,12 +21,28 @@ from optuna_hdbo._jit.kernels import slopes
 UCB, LOG_EI, MI, VARIANCE, LOG_FEASIBLE, EXCESS = 0, 1, 2, 3, 4, 5
 
 PENALTY = 100.0
-"""Of a squared excess; a bound of standardised values is of order 1."""
-
-FIRST_STEP = 0.2
-"""Lengthscales that a climb's first step is long."""
+"""Factor of a squared excess; a bound of standardised values is of order 1."""
 
 _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+class Model(NamedTuple):
+    """A posterior as compiled loops read it.
+
+    Parameters
+    ----------
+    kernel : Covariance
+    F : FloatArray, shape (C, n)
+        Features of the observed and pending points.
+    linv : FloatArray, shape (N, N)
+        At least n rows.
+    alpha : FloatArray, shape (n,)
+    """
+
+    kernel: Covariance
+    F: np.ndarray
+    linv: np.ndarray
+    alpha: np.ndarray
 
 
 @compiled
@@ -79,11 +96,13 @@ def utility(code, p, mean, var):
 
 
 @compiled
-def evaluate(kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, with_gradient, grad):
+def evaluate(model, f, code, p, work, with_gradient, grad):
     """Return the acquisition at features ``f (C,)``; write d/df to ``grad (C,)`` if asked to.
 
     ``work (4, n)`` is work space.
     """
+    F, linv, alpha, kernel = model.F, model.linv, model.alpha, model.kernel
+    kind, hamming, starts, scales = kernel.kind, kernel.hamming, kernel.starts, kernel.scales
     n = len(alpha)
     k, r2, v, w = work[0], work[1], work[2], work[3]
     covariances(kind, F, f, hamming, starts, scales, n, r2, k)
@@ -128,139 +147,6 @@ def evaluate(kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, wi
                     total += r2[b] * (F[c, b] - f[c])
             grad[c] = total
     return value
-
-
-@compiled
-def ascend(kind, F, hamming, starts, scales, linv, alpha, inverse, free, code, p, x, n_steps, tol):
-    """Climb from every row of ``x (S, C)``, in place, and return the values reached (S,).
-
-    Projected L-BFGS within [0, 1]: coordinates at a bound that the gradient pushes outwards are
-    held, the others follow the two-loop direction and are clipped, so that bounds are reached
-    exactly. Steps and gradients are in units of the lengthscales, in which the function varies
-    alike in every direction. ``inverse (C,)`` are inverse lengthscales; ``free (C,)`` marks what
-    may move; a climb ends where no component of the gradient exceeds ``tol`` or a step gains less
-    than a hundredth of it.
-    """
-    n_columns = x.shape[1]
-    memory = 8
-    work = np.empty((4, len(alpha)))
-    f = np.empty(n_columns)
-    grad, new_grad = np.empty(n_columns), np.empty(n_columns)
-    here, there, step = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
-    ds, dg = np.empty((memory, n_columns)), np.empty((memory, n_columns))
-    rho, gain = np.empty(memory), np.empty(memory)
-    values = np.empty(x.shape[0])
-    full = np.bool_(True)  # a literal argument would compile the callee once more
-    for i in range(x.shape[0]):
-        for c in range(n_columns):  # loops: numba compiles array assignment for a second
-            here[c] = x[i, c]
-            f[c] = here[c] * inverse[c]
-        value = evaluate(
-            kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, full, grad
-        )
-        stored = np.int64(0)  # no literal, as above
-        for _ in range(n_steps):
-            largest = 0.0
-            for c in range(n_columns):
-                stuck = (here[c] <= 0.0 and grad[c] < 0.0) or (here[c] >= 1.0 and grad[c] > 0.0)
-                step[c] = 0.0 if stuck or not free[c] else grad[c]
-                largest = max(largest, abs(step[c]))
-            if not largest > tol:
-                break
-            ascent = 0.0
-            if stored > 0:
-                ascent = two_loop(ds, dg, rho, gain, stored, grad, here, free, step)
-            if not ascent > 0.0:
-                stored = 0
-                ascent = 0.0
-                for c in range(n_columns):
-                    stuck = (here[c] <= 0.0 and grad[c] < 0.0) or (
-                        here[c] >= 1.0 and grad[c] > 0.0
-                    )
-                    step[c] = 0.0 if stuck or not free[c] else FIRST_STEP * grad[c] / largest
-            length = 1.0
-            improved = False
-            for _ in range(20):
-                moved = 0.0
-                promised = 0.0
-                for c in range(n_columns):
-                    there[c] = here[c]
-                    if free[c]:  # the others may hold the number of a choice, outside [0, 1]
-                        there[c] = min(max(here[c] + length * step[c] / inverse[c], 0.0), 1.0)
-                    moved = max(moved, abs(there[c] - here[c]))
-                    promised += grad[c] * (there[c] - here[c]) * inverse[c]
-                    f[c] = there[c] * inverse[c]
-                if moved < 1e-12:
-                    break
-                new_value = evaluate(
-                    kind, F, hamming, starts, scales, linv, alpha, f, code, p, work, full, new_grad
-                )
-                if new_value >= value + 1e-4 * promised and promised > 0.0:
-                    improved = True
-                    break
-                length *= 0.3
-            if not improved:
-                if stored == 0:
-                    break
-                stored = 0
-                continue
-            slot = stored % memory
-            curvature = 0.0
-            for c in range(n_columns):
-                ds[slot, c] = (there[c] - here[c]) * inverse[c]
-                dg[slot, c] = grad[c] - new_grad[c]
-                curvature += ds[slot, c] * dg[slot, c]
-            if curvature > 1e-14:
-                rho[slot] = 1.0 / curvature
-                stored += 1
-            else:
-                stored = 0
-            change = new_value - value
-            value = new_value
-            for c in range(n_columns):
-                here[c] = there[c]
-                grad[c] = new_grad[c]
-            if change < 0.01 * tol * max(1.0, abs(value)):
-                break
-        for c in range(n_columns):
-            x[i, c] = here[c]
-        values[i] = value
-    return values
-
-
-@compiled
-def two_loop(ds, dg, rho, gain, stored, grad, here, free, step):
-    """Turn the projected gradient in ``step`` into the L-BFGS direction; return its ascent."""
-    memory, n_columns = ds.shape
-    first = max(0, stored - memory)
-    for q in range(stored - 1, first - 1, -1):
-        slot = q % memory
-        total = 0.0
-        for c in range(n_columns):
-            total += ds[slot, c] * step[c]
-        gain[slot] = rho[slot] * total
-        for c in range(n_columns):
-            step[c] -= gain[slot] * dg[slot, c]
-    slot = (stored - 1) % memory
-    total = 0.0
-    for c in range(n_columns):
-        total += dg[slot, c] ** 2
-    for c in range(n_columns):
-        step[c] /= rho[slot] * total
-    for q in range(first, stored):
-        slot = q % memory
-        total = 0.0
-        for c in range(n_columns):
-            total += dg[slot, c] * step[c]
-        for c in range(n_columns):
-            step[c] += (gain[slot] - rho[slot] * total) * ds[slot, c]
-    ascent = 0.0
-    for c in range(n_columns):
-        stuck = (here[c] <= 0.0 and grad[c] < 0.0) or (here[c] >= 1.0 and grad[c] > 0.0)
-        if stuck or not free[c]:
-            step[c] = 0.0
-        ascent += step[c] * grad[c]
-    return ascent
 
 
 @compiled

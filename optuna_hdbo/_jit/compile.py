@@ -35,6 +35,14 @@ def compiled_in_order(function: F) -> F:
     return _compile(function, fastmath=False)
 
 
+def inlined(function: F) -> F:
+    """Put the body in place of every call, for formulas that stand in many loops.
+
+    It is compiled as a part of each caller, under the caller's rules for sums.
+    """
+    return _compile(function, fastmath={"reassoc", "contract"}, inline="always")
+
+
 def _compile(function: F, **options: Any) -> F:
     function.__qualname__ = f"{function.__qualname__}_{_DIGEST}"
     options |= {"nogil": True, "error_model": "numpy"}

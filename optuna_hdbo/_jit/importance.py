@@ -6,18 +6,14 @@ which BLAS computes; what is between them is here.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.kernels import MATERN32
 from optuna_hdbo._jit.kernels import SE
-from optuna_hdbo._jit.kernels import exp
-
-
-_SQRT3 = math.sqrt(3.0)
-_SQRT5 = math.sqrt(5.0)
+from optuna_hdbo._jit.kernels import matern32
+from optuna_hdbo._jit.kernels import matern52
+from optuna_hdbo._jit.kernels import se
 
 
 @compiled
@@ -30,19 +26,13 @@ def add_covariances(kind, r2, s, alpha, K, W):
     for a in range(len(r2)):
         for b in range(len(alpha)):
             if kind == SE:
-                e = s * exp(-0.5 * max(r2[a, b], 0.0))
-                K[a, b] += e
-                W[a, b] = alpha[b] * e
+                e, p, q = se(max(r2[a, b], 0.0))
             elif kind == MATERN32:
-                r = _SQRT3 * math.sqrt(max(r2[a, b], 0.0))
-                e = s * exp(-r)
-                K[a, b] += (1.0 + r) * e
-                W[a, b] = alpha[b] * 3.0 * e
+                e, p, q = matern32(max(r2[a, b], 0.0))
             else:
-                r = _SQRT5 * math.sqrt(max(r2[a, b], 0.0))
-                e = s * exp(-r)
-                K[a, b] += (1.0 + r + r * r / 3.0) * e
-                W[a, b] = alpha[b] * (5.0 / 3.0) * (1.0 + r) * e
+                e, p, q = matern52(max(r2[a, b], 0.0))
+            K[a, b] += p * (s * e)
+            W[a, b] = alpha[b] * q * (s * e)
 
 
 @compiled
@@ -70,13 +60,14 @@ def weighted(kind, r2, alpha):
     total = 0.0
     if kind == SE:
         for b in range(len(r2)):
-            total += alpha[b] * exp(-0.5 * r2[b])
+            e, p, _ = se(r2[b])
+            total += alpha[b] * p * e
     elif kind == MATERN32:
         for b in range(len(r2)):
-            r = _SQRT3 * math.sqrt(r2[b])
-            total += alpha[b] * (1.0 + r) * exp(-r)
+            e, p, _ = matern32(r2[b])
+            total += alpha[b] * p * e
     else:
         for b in range(len(r2)):
-            r = _SQRT5 * math.sqrt(r2[b])
-            total += alpha[b] * (1.0 + r + r * r / 3.0) * exp(-r)
+            e, p, _ = matern52(r2[b])
+            total += alpha[b] * p * e
     return total

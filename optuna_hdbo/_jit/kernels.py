@@ -1,11 +1,24 @@
 """Covariances of additive kernels, their gradients, and the factor that grows by rows.
 
-A kernel is a sum over groups of columns, ``sum_j scales[j] k(r_j)``, where r_j is the scaled
-distance within group j. Points come as *features*, ``F (C, n)``: a row per column of the groups,
-end to end, divided by its lengthscale; group j owns rows ``starts[j]:starts[j + 1]``. The long
-axis is the last one, so that every inner loop runs over points and uses vector registers.
-``hamming (C,)`` is the squared distance of two unequal values where a column is categorical,
-and 0 where it is numerical.
+A kernel is a sum over groups of columns, ``k(x, x') = sum_j scales[j] k(r_j)``, where r_j is the
+distance within group j of columns that are divided by their lengthscales.
+
+Symbols, here and in the other compiled modules:
+
+============== ================================================================================
+C, M, n        numbers of columns in all groups, of groups, of points
+a, b, c, j     indices of two points, of a column, of a group
+``F, G (C,n)`` features: a row per column of the groups, end to end, divided by its lengthscale;
+               the long axis is the last one, so that inner loops use vector registers
+``f (C,)``     features of one point
+``lo:hi``      rows of a group, ``starts[j]:starts[j + 1]``
+``s``          signal variance of a group, ``scales[j]``
+``r2``         squared distances within a group
+``t, p, q``    a kernel is k = p(t) exp(-t) with the slope -2 dk/d(r^2) = q(t) exp(-t), where t is
+               r^2 / 2 (SE), sqrt(3) r (Matern-3/2) or sqrt(5) r (Matern-5/2)
+``linv``       inverse Cholesky factor of the noisy covariances, lower triangular
+``alpha (n,)`` weights of the posterior mean, which is ``k . alpha``
+============== ================================================================================
 """
 
 # ruff: noqa: E741
@@ -13,21 +26,46 @@ and 0 where it is numerical.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.compile import inlined
 
 
 SE, MATERN32, MATERN52 = 0, 1, 2
 
-_SQRT3 = math.sqrt(3.0)
-_SQRT5 = math.sqrt(5.0)
+SQRT3 = math.sqrt(3.0)
+SQRT5 = math.sqrt(5.0)
 _LOG2E = math.log2(math.e)
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
+
+
+class Covariance(NamedTuple):
+    """A kernel as compiled loops read it.
+
+    Parameters
+    ----------
+    kind : int
+        SE, MATERN32 or MATERN52.
+    hamming : FloatArray, shape (C,)
+        Squared distance of two unequal values where a column is categorical, 0 where it is
+        numerical.
+    starts : IntArray, shape (M + 1,)
+    scales : FloatArray, shape (M,)
+    inverse : FloatArray, shape (C,)
+        Inverse lengthscales.
+    """
+
+    kind: int
+    hamming: np.ndarray
+    starts: np.ndarray
+    scales: np.ndarray
+    inverse: np.ndarray
 
 
 @compiled_in_order
@@ -53,6 +91,38 @@ def exp(x):
     return p * np.int64((bits + 1023) << 52).view(np.float64)
 
 
+@inlined
+def polynomial32(t):
+    """Return p(t) of Matern-3/2."""
+    return 1.0 + t
+
+
+@inlined
+def polynomial52(t):
+    """Return p(t) of Matern-5/2."""
+    return 1.0 + t + t * t / 3.0
+
+
+@inlined
+def se(r2):
+    """Return exp(-t), p and q of the squared exponential kernel at a squared distance."""
+    return exp(-0.5 * r2), 1.0, 1.0
+
+
+@inlined
+def matern32(r2):
+    """Return exp(-t), p and q of Matern-3/2 (Rasmussen & Williams 2006, eq. 4.17)."""
+    t = SQRT3 * math.sqrt(r2)
+    return exp(-t), polynomial32(t), 3.0
+
+
+@inlined
+def matern52(r2):
+    """Return exp(-t), p and q of Matern-5/2 (same equation)."""
+    t = SQRT5 * math.sqrt(r2)
+    return exp(-t), polynomial52(t), (5.0 / 3.0) * (1.0 + t)
+
+
 @compiled
 def distances(F, f, hamming, lo, hi, m, r2):
     """Write to ``r2[:m]`` the squared distances of ``f`` to the first m points in rows lo:hi."""
@@ -75,15 +145,16 @@ def add_group(kind, F, f, hamming, lo, hi, s, m, r2, out):
     distances(F, f, hamming, lo, hi, m, r2)
     if kind == SE:
         for b in range(m):
-            out[b] += s * exp(-0.5 * r2[b])
+            e, p, _ = se(r2[b])
+            out[b] += s * p * e
     elif kind == MATERN32:
         for b in range(m):
-            r = _SQRT3 * math.sqrt(r2[b])
-            out[b] += s * (1.0 + r) * exp(-r)
+            e, p, _ = matern32(r2[b])
+            out[b] += s * p * e
     else:
         for b in range(m):
-            r = _SQRT5 * math.sqrt(r2[b])
-            out[b] += s * (1.0 + r + r * r / 3.0) * exp(-r)
+            e, p, _ = matern52(r2[b])
+            out[b] += s * p * e
 
 
 @compiled
@@ -96,20 +167,22 @@ def covariances(kind, F, f, hamming, starts, scales, m, r2, out):
 
 
 @compiled
-def powers(kind, F, hamming, falling, rising):
-    """Write exp(-F) and exp(F), F in the kernel's units, of columns that are groups: (C, n) each.
+def powers(kernel, F, falling, rising):
+    """Write exp(-t) and exp(t) of the features F, of columns that are groups: (C, n) each.
 
-    Of these, exp(-|a - b|) is the smaller of two products: a seventh of the cost of an
-    exponential, which is what a sum over columns is made of. Both are 0 where it cannot be had.
+    With them exp(-|a - b|) is the smaller of two products. That costs a seventh of an
+    exponential, and exponentials are most of the cost of a sum over columns. Both are 0 in
+    columns where they would overflow, of SE kernels and in categorical columns.
     """
-    root = _SQRT3 if kind == MATERN32 else _SQRT5
+    factor = SQRT3 if kernel.kind == MATERN32 else SQRT5
+    hamming = kernel.hamming
     for c in range(len(falling)):
         largest = 0.0
         for b in range(F.shape[1]):
             largest = max(largest, abs(F[c, b]))
-        usable = kind != SE and hamming[c] == 0.0 and root * largest < 600.0  # 1e260
+        usable = kernel.kind != SE and hamming[c] == 0.0 and factor * largest < 600.0  # 1e260
         for b in range(F.shape[1]):
-            falling[c, b] = exp(-root * F[c, b]) if usable else 0.0
+            falling[c, b] = exp(-factor * F[c, b]) if usable else 0.0
             rising[c, b] = 1.0 / falling[c, b] if usable else 0.0
 
 
@@ -119,17 +192,17 @@ def covariances_by_column(kind, F, f, hamming, scales, falling, rising, down, up
     for b in range(m):
         out[b] = 0.0
     for c in range(len(scales)):
-        s, x, p, q = scales[c], f[c], up[c], down[c]
-        if p == 0.0 or (m > 0 and rising[c, 0] == 0.0):
+        s, x, f_up, f_down = scales[c], f[c], up[c], down[c]
+        if f_up == 0.0 or (m > 0 and rising[c, 0] == 0.0):
             add_group(kind, F, f, hamming, c, c + 1, s, m, r2, out)
         elif kind == MATERN32:
             for b in range(m):
-                r = _SQRT3 * abs(F[c, b] - x)
-                out[b] += s * (1.0 + r) * min(rising[c, b] * q, falling[c, b] * p)
+                t = SQRT3 * abs(F[c, b] - x)
+                out[b] += s * polynomial32(t) * min(rising[c, b] * f_down, falling[c, b] * f_up)
         else:
             for b in range(m):
-                r = _SQRT5 * abs(F[c, b] - x)
-                out[b] += s * (1.0 + r + r * r / 3.0) * min(rising[c, b] * q, falling[c, b] * p)
+                t = SQRT5 * abs(F[c, b] - x)
+                out[b] += s * polynomial52(t) * min(rising[c, b] * f_down, falling[c, b] * f_up)
 
 
 @compiled
@@ -137,40 +210,43 @@ def slopes(kind, r2, m):
     """Replace squared distances by -2 dk/d(r^2), in place."""
     if kind == SE:
         for b in range(m):
-            r2[b] = exp(-0.5 * r2[b])
+            e, _, q = se(r2[b])
+            r2[b] = q * e
     elif kind == MATERN32:
         for b in range(m):
-            r2[b] = 3.0 * exp(-_SQRT3 * math.sqrt(r2[b]))
+            e, _, q = matern32(r2[b])
+            r2[b] = q * e
     else:
         for b in range(m):
-            r = _SQRT5 * math.sqrt(r2[b])
-            r2[b] = (5.0 / 3.0) * (1.0 + r) * exp(-r)
+            e, _, q = matern52(r2[b])
+            r2[b] = q * e
 
 
-def cross(kind, F, G, hamming, starts, scales, out):
+def cross(kernel, F, G, out):
     """Write the covariances of G (C, m) with F (C, n) to ``out (m, n)``."""
-    fill(kind, F, G, hamming, starts, scales, False, out)
+    fill(kernel, F, G, False, out)
 
 
-def gram(kind, F, hamming, starts, scales, out):
+def gram(kernel, F, out):
     """Write the covariances of F (C, n) with itself to ``out (n, n)``."""
-    fill(kind, F, F, hamming, starts, scales, True, out)
+    fill(kernel, F, F, True, out)
 
 
 @compiled
-def fill(kind, F, G, hamming, starts, scales, symmetric, out):
+def fill(kernel, F, G, symmetric, out):
     """Write the covariances of G (C, m) with F (C, n); where G is F, half of them are mirrored.
 
     Its two uses are not compiled: each would be another copy of this function, and a literal
     ``symmetric`` from compiled code one more.
     """
+    kind, hamming, starts, scales, _ = kernel
     n_rows, n, m = F.shape[0], F.shape[1], G.shape[1]
     f, down, up, r2 = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows), np.empty(n)
     n_powers = n_rows if len(scales) == n_rows else 0
     falling, rising = np.empty((n_powers, n)), np.empty((n_powers, n))
     falling_of_G, rising_of_G = np.empty((n_powers, m)), np.empty((n_powers, m))
-    powers(kind, F, hamming, falling, rising)
-    powers(kind, G, hamming, falling_of_G, rising_of_G)
+    powers(kernel, F, falling, rising)
+    powers(kernel, G, falling_of_G, rising_of_G)
     for a in range(m):
         for c in range(n_rows):
             f[c] = G[c, a]
@@ -195,19 +271,18 @@ def fill(kind, F, G, hamming, starts, scales, symmetric, out):
 
 
 @compiled
-def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthscale, by_scale):
+def gram_gradient(kernel, F, alpha, inverse, by_lengthscale, by_scale):
     """Write tr(W dK/dtheta) / 2 for the logarithms of lengthscales (C,) and scales (M,).
 
     W = alpha alpha^T - inverse; of ``inverse (n, n)`` only the diagonal and the lower triangle are
     read. Return tr(W).
     """
+    kind, hamming, starts, scales, _ = kernel
     n = F.shape[1]
-    f = np.empty(F.shape[0])
-    r2 = np.empty(n)
-    w = np.empty(n)
+    f, r2, w = np.empty(F.shape[0]), np.empty(n), np.empty(n)
     n_powers = len(f) if len(scales) == len(f) else 0
     falling, rising = np.empty((n_powers, n)), np.empty((n_powers, n))
-    powers(kind, F, hamming, falling, rising)
+    powers(kernel, F, falling, rising)
     trace = 0.0
     for a in range(n):
         trace += alpha[a] * alpha[a] - inverse[a, a]
@@ -221,47 +296,27 @@ def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthsca
         for b in range(a):
             w[b] = alpha[a] * alpha[b] - inverse[a, b]
         for j in range(len(scales)):
-            lo, hi = starts[j], starts[j + 1]
-            s = scales[j]
-            total = 0.0
+            lo, hi, s = starts[j], starts[j + 1], scales[j]
             if n_powers > 0 and rising[j, 0] > 0.0:
-                slope = 0.0
-                x, p, q = f[j], rising[j, a], falling[j, a]
+                total, slope = 0.0, 0.0
+                x, up, down = f[j], rising[j, a], falling[j, a]
                 if kind == MATERN32:
                     for b in range(a):
-                        r = _SQRT3 * abs(F[j, b] - x)
-                        e = w[b] * min(rising[j, b] * q, falling[j, b] * p)
-                        total += (1.0 + r) * e
-                        slope += r * r * e
+                        t = SQRT3 * abs(F[j, b] - x)
+                        g = w[b] * min(rising[j, b] * down, falling[j, b] * up)
+                        total += polynomial32(t) * g
+                        slope += t * t * g
                 else:
                     for b in range(a):
-                        r = _SQRT5 * abs(F[j, b] - x)
-                        e = w[b] * min(rising[j, b] * q, falling[j, b] * p)
-                        total += (1.0 + r + r * r / 3.0) * e
-                        slope += (1.0 + r) * r * r / 3.0 * e
+                        t = SQRT5 * abs(F[j, b] - x)
+                        g = w[b] * min(rising[j, b] * down, falling[j, b] * up)
+                        total += polynomial52(t) * g
+                        slope += (1.0 + t) * t * t / 3.0 * g
                 by_scale[j] += s * total
                 by_lengthscale[j] += s * slope
                 continue
             distances(F, f, hamming, lo, hi, a, r2)
-            # One exponential serves the covariance and its slope, which replaces r2.
-            if kind == SE:
-                for b in range(a):
-                    e = s * w[b] * exp(-0.5 * r2[b])
-                    total += e
-                    r2[b] = e
-            elif kind == MATERN32:
-                for b in range(a):
-                    r = _SQRT3 * math.sqrt(r2[b])
-                    e = s * w[b] * exp(-r)
-                    total += (1.0 + r) * e
-                    r2[b] = 3.0 * e
-            else:
-                for b in range(a):
-                    r = _SQRT5 * math.sqrt(r2[b])
-                    e = s * w[b] * exp(-r)
-                    total += (1.0 + r + r * r / 3.0) * e
-                    r2[b] = (5.0 / 3.0) * (1.0 + r) * e
-            by_scale[j] += total
+            by_scale[j] += weighted_slopes(kind, s, w, a, r2)
             for c in range(lo, hi):
                 total = 0.0
                 x = f[c]
@@ -274,6 +329,34 @@ def gram_gradient(kind, F, hamming, starts, scales, alpha, inverse, by_lengthsca
                         total += r2[b] * (F[c, b] - x) ** 2
                 by_lengthscale[c] += total
     return trace
+
+
+@inlined
+def weighted_slopes(kind, s, w, m, r2):
+    """Return the sum of ``w[:m]`` times s k(r); replace ``r2[:m]`` by w times s times the slope.
+
+    One exponential serves the covariance and its slope.
+    """
+    total = 0.0
+    if kind == SE:
+        for b in range(m):
+            e, p, q = se(r2[b])
+            g = s * w[b] * e
+            total += p * g
+            r2[b] = q * g
+    elif kind == MATERN32:
+        for b in range(m):
+            e, p, q = matern32(r2[b])
+            g = s * w[b] * e
+            total += p * g
+            r2[b] = q * g
+    else:
+        for b in range(m):
+            e, p, q = matern52(r2[b])
+            g = s * w[b] * e
+            total += p * g
+            r2[b] = q * g
+    return total
 
 
 @compiled

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from optuna_hdbo._jit.acquisition import Model
 from optuna_hdbo._jit.acquisition import evaluate
 from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.kernels import Covariance
 
 
 @compiled
@@ -60,36 +62,30 @@ def gather(F, hamming, columns, outside, F_free, hamming_free):
 
 
 @compiled
-def score(kind, F, hamming, scales, linv, alpha, outside, columns, candidates, code, p, out):
+def score(model, outside, columns, candidates, code, p, out):
     """Write to ``out (S, m)`` the acquisition of m candidates in each of S subspaces.
 
-    Parameters: a kernel with one group; ``outside (S, n)`` as :func:`outside_distances` has it;
-    ``columns (S, d)``; ``candidates (S, m, d)``, the features of the free columns.
+    Parameters: a model of a kernel with one group; ``outside (S, n)`` from
+    :func:`outside_distances`; ``columns (S, d)``; ``candidates (S, m, d)``, the features of the
+    free columns.
     """
+    kernel = model.kernel
     n_subspaces, m, d = candidates.shape
-    n = F.shape[1]
-    F_free, hamming_free = np.empty((d + 1, n)), np.empty(d + 1)
+    n = model.F.shape[1]
+    F, hamming = np.empty((d + 1, n)), np.empty(d + 1)
     starts = np.array([0, d + 1])
+    small = Model(
+        Covariance(kernel.kind, hamming, starts, kernel.scales, kernel.inverse),
+        F,
+        model.linv,
+        model.alpha,
+    )
     work, f, grad = np.empty((4, n)), np.empty(d + 1), np.empty(d + 1)
     full = np.bool_(False)  # a literal argument would compile the callee once more
     for i in range(n_subspaces):
-        gather(F, hamming, columns[i], outside[i], F_free, hamming_free)
+        gather(model.F, kernel.hamming, columns[i], outside[i], F, hamming)
         for j in range(m):
             for a in range(d):
                 f[a] = candidates[i, j, a]
             f[d] = 0.0
-            out[i, j] = evaluate(
-                kind,
-                F_free,
-                hamming_free,
-                starts,
-                scales,
-                linv,
-                alpha,
-                f,
-                code,
-                p,
-                work,
-                full,
-                grad,
-            )
+            out[i, j] = evaluate(small, f, code, p, work, full, grad)

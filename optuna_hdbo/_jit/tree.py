@@ -21,6 +21,7 @@ from optuna_hdbo._jit.cells import centre
 from optuna_hdbo._jit.cells import longest
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.kernels import covariances
 
 
@@ -89,13 +90,9 @@ class Rule(NamedTuple):
 class Model(NamedTuple):
     """A posterior, in the terms of :mod:`optuna_hdbo._jit.kernels`; ``n`` = -1 is none."""
 
-    kind: int
+    kernel: Covariance
     features: np.ndarray
-    hamming: np.ndarray
-    starts: np.ndarray
-    scales: np.ndarray
     columns: np.ndarray
-    inverse: np.ndarray
     linv: np.ndarray
     alpha: np.ndarray
     n: int
@@ -189,14 +186,14 @@ def create(nodes, columns, parent, digit, k):
 @compiled
 def predict(model, x, f, r2, k):
     """Return mean and variance at x (D,); f, r2 and k are work space."""
+    kernel = model.kernel
     for c in range(len(f)):
-        f[c] = x[model.columns[c]] * model.inverse[c]
-    covariances(
-        model.kind, model.features, f, model.hamming, model.starts, model.scales, model.n, r2, k
-    )
+        f[c] = x[model.columns[c]] * kernel.inverse[c]
+    starts, scales = kernel.starts, kernel.scales
+    covariances(kernel.kind, model.features, f, kernel.hamming, starts, scales, model.n, r2, k)
     prior = 0.0
-    for j in range(len(model.scales)):
-        prior += model.scales[j]
+    for j in range(len(scales)):
+        prior += scales[j]
     mean, explained = 0.0, 0.0
     for a in range(model.n):
         mean += k[a] * model.alpha[a]

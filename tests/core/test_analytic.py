@@ -92,10 +92,9 @@ def test_batches_and_single_points_agree(name: str) -> None:
     post = posterior(n_pending=3, n_categorical=2)
     acquisition = make(name, post)
     Z = reference.random_points(np.random.default_rng(4), post.kernel, 4)
-    args = *reference.loops(post.kernel, post.X), post.linv, post.alpha
     one_by_one = [
         jit.evaluate(
-            *args,
+            acquisition.model,
             np.ascontiguousarray(f),
             acquisition.code,
             np.array(acquisition.p),

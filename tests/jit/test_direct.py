@@ -35,23 +35,23 @@ class Problem:
         self.kernel = kernel
         self.code = [acquisition.UCB, acquisition.LOG_EI, acquisition.MI][seed % 3]
         self.p = np.array([1.0, 0.1])
-        self.model = *reference.loops(kernel, X), self.posterior.linv, self.posterior.alpha
+        self.model = acquisition.Model(
+            kernel.covariance, kernel.features(X), self.posterior.linv, self.posterior.alpha
+        )
         self.work, self.unused = np.empty((4, n)), np.empty(len(sizes))
 
     def __call__(self, x: Sequence[float]) -> float:
         f = np.asarray(x) * self.kernel.inverse
         return acquisition.evaluate(
-            *self.model, f, self.code, self.p, self.work, False, self.unused
+            self.model, f, self.code, self.p, self.work, False, self.unused
         )
 
     def args(self, n_evaluations: int, best_x: np.ndarray) -> tuple[object, ...]:
         values = np.concatenate([np.empty(0), *[g for g in self.grids if g is not None]])
         starts = np.cumsum([0, *[0 if g is None else len(g) for g in self.grids]])
         return (
-            *self.model,
-            self.kernel.inverse,
-            values,
-            starts,
+            self.model,
+            jit.Grids(values, starts),
             self.code,
             self.p,
             n_evaluations,
@@ -68,7 +68,7 @@ class Problem:
         seen = []
 
         def recorded(*args: object) -> float:
-            seen.append(np.array(args[7]) / self.kernel.inverse)
+            seen.append(np.array(args[1]) / self.kernel.inverse)
             return acquisition.evaluate(*args)
 
         with monkeypatch.context() as patch:
@@ -192,12 +192,8 @@ def test_categorical_columns() -> None:
     post = Posterior(Factor(kernel, X), np.array([0.0, 0.0, 0.0, 3.0, 0.0, 0.0]))
     best_x = np.empty(2)
     jit.direct(
-        *reference.loops(kernel, X),
-        post.linv,
-        post.alpha,
-        kernel.inverse,
-        np.arange(3.0),
-        np.array([0, 3, 3]),
+        acquisition.Model(kernel.covariance, kernel.features(X), post.linv, post.alpha),
+        jit.Grids(np.arange(3.0), np.array([0, 3, 3])),
         acquisition.UCB,
         np.array([0.1, 0.0]),
         100,

@@ -80,8 +80,8 @@ def test_gram_and_cross(kernel: Kernel) -> None:
     kind, F, hamming, starts, scales = reference.loops(kernel, X)
     G = kernel.features(Z)
     K, C = np.empty((6, 6)), np.empty((3, 6))
-    kernels.gram(kind, F, hamming, starts, scales, K)
-    kernels.cross(kind, F, G, hamming, starts, scales, C)
+    kernels.gram(kernel.covariance, F, K)
+    kernels.cross(kernel.covariance, F, G, C)
     np.testing.assert_allclose(K, reference.gram(kind, F, hamming, starts, scales), rtol=1e-13)
     np.testing.assert_allclose(C, reference.cross(kind, F, G, hamming, starts, scales), rtol=1e-13)
     assert np.array_equal(K, K.T)
@@ -97,6 +97,18 @@ def test_columns_outside_the_groups_have_no_influence() -> None:
     assert len(others) == 3
     moved[:, others] = 0.5
     assert np.array_equal(kernel.gram(moved), kernel.gram(X))
+
+
+@pytest.mark.parametrize("kind", ["se", "matern32", "matern52"])
+def test_formulas(kind: str) -> None:
+    """Each stands once; it holds the covariance and its slope."""
+    formula = getattr(kernels, kind)
+    for r2 in [0.0, 1e-3, 0.7, 4.0, 30.0]:
+        decay, p, q = formula(r2)
+        assert p * decay == pytest.approx(float(reference.radial(KINDS[kind], np.array(r2))))
+        if r2 > 0.0:
+            slope = float(reference.slopes(KINDS[kind], np.array([r2]))[0])
+            assert q * decay == pytest.approx(slope, rel=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,13 +132,13 @@ def test_extreme_lengthscales_stay_finite(
     K = np.empty((4, 4))
     n_groups = len(starts) - 1
     scales = np.full(n_groups, 1.0 / n_groups)
-    args = KINDS[kind], F, np.zeros(2), np.array(starts), scales
-    kernels.gram(*args, K)
+    covariance = kernels.Covariance(KINDS[kind], np.zeros(2), np.array(starts), scales, np.ones(2))
+    kernels.gram(covariance, F, K)
     expected = {1e-100: np.eye(4), 1e-6: np.eye(4), 1e6: np.ones((4, 4))}
     np.testing.assert_allclose(K, expected.get(lengthscale, K), atol=1e-10)
     assert np.isfinite(K).all()
     by_lengthscale, by_scale = np.empty(2), np.empty(n_groups)
-    trace = kernels.gram_gradient(*args, np.zeros(4), -np.eye(4), by_lengthscale, by_scale)
+    trace = kernels.gram_gradient(covariance, F, np.zeros(4), -np.eye(4), by_lengthscale, by_scale)
     assert np.all(np.isfinite(by_lengthscale))
     assert by_scale.sum() == pytest.approx(2.0)
     assert trace == pytest.approx(4.0)
@@ -143,17 +155,18 @@ def test_columns_of_their_own_of_all_ranges_beside_each_other(kind: str) -> None
     F[6] = np.round(3.0 * F[6])
     starts, scales = np.arange(len(ranges) + 1), rng.random(len(ranges))
     args = KINDS[kind], F, hamming, starts, scales
+    covariance = kernels.Covariance(KINDS[kind], hamming, starts, scales, np.ones(len(ranges)))
     K, C = np.empty((9, 9)), np.empty((4, 5))
-    kernels.gram(*args, K)
+    kernels.gram(covariance, F, K)
     np.testing.assert_allclose(K, reference.gram(*args), rtol=1e-12)
     few = np.ascontiguousarray(F[:, 5:])
     rest = np.ascontiguousarray(F[:, :5])
-    kernels.cross(args[0], rest, few, *args[2:], C)
+    kernels.cross(covariance, rest, few, C)
     np.testing.assert_allclose(C, K[5:, :5], rtol=1e-12)
     W = rng.standard_normal((9, 9))
     W += W.T
     by_lengthscale, by_scale = np.empty(len(ranges)), np.empty(len(ranges))
-    kernels.gram_gradient(*args, np.zeros(9), -W, by_lengthscale, by_scale)
+    kernels.gram_gradient(covariance, F, np.zeros(9), -W, by_lengthscale, by_scale)
     expected = reference.gram_gradient(*args, W)
     np.testing.assert_allclose(by_lengthscale, expected[0], rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(by_scale, expected[1], rtol=1e-5, atol=1e-9)
@@ -169,7 +182,9 @@ def test_gram_gradient(kernel: Kernel) -> None:
     W = np.outer(alpha, alpha) - inverse
     by_lengthscale, by_scale = np.full(len(kernel.columns), np.nan), np.full(len(args[4]), np.nan)
     lower = np.where(np.tri(7) > 0, inverse, np.nan)
-    trace = kernels.gram_gradient(*args, alpha, lower, by_lengthscale, by_scale)
+    trace = kernels.gram_gradient(
+        kernel.covariance, args[1], alpha, lower, by_lengthscale, by_scale
+    )
     assert trace == pytest.approx(np.trace(W))
     expected = reference.gram_gradient(*args, W)
     np.testing.assert_allclose(by_lengthscale, expected[0], rtol=1e-7, atol=1e-8)

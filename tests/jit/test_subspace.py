@@ -56,12 +56,7 @@ def test_scores_are_those_of_whole_points(name: str, d: int) -> None:
     candidates = np.stack([p[:, c] for p, c in zip(points, columns, strict=True)])
     scores = np.empty((4, 3))
     jit.score(
-        kernel.code,
-        posterior.features,
-        kernel.hamming,
-        kernel.scales,
-        posterior.linv,
-        posterior.alpha,
+        acquisition.model,
         outside,
         columns,
         candidates * kernel.inverse[columns][:, None, :],

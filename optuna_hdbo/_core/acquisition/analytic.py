@@ -11,6 +11,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import acquisition as jit
+from optuna_hdbo._jit.ascent import ascend
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,14 @@ class Analytic:
         kernel = posterior.kernel if group is None else posterior.kernel.only(group)
         return cls(posterior, kernel, jit.VARIANCE, (factor / kernel.variance**0.5, 0.0))
 
+    @property
+    def model(self) -> jit.Model:
+        """The posterior under the kernel, as compiled loops read it."""
+        kernel, posterior = self.kernel, self.posterior
+        is_whole = kernel is posterior.kernel
+        F = posterior.features if is_whole else kernel.features(posterior.X)
+        return jit.Model(kernel.covariance, F, posterior.linv, posterior.alpha)
+
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points (m, D), shape (m,)."""
         mean, variance = self.posterior.predict(X, self.kernel)
@@ -88,26 +97,13 @@ class Analytic:
 
     def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the value at a point (D,) and its gradient, shape (D,)."""
-        kernel, posterior = self.kernel, self.posterior
-        columns = kernel.columns
+        columns, inverse = self.kernel.columns, self.kernel.inverse
         by_feature = np.empty(len(columns))
-        value = jit.evaluate(
-            kernel.code,
-            posterior.features if kernel is posterior.kernel else kernel.features(posterior.X),
-            kernel.hamming,
-            kernel.starts,
-            kernel.scales,
-            posterior.linv,
-            posterior.alpha,
-            x[columns] * kernel.inverse,
-            self.code,
-            np.array(self.p),
-            np.empty((4, len(posterior.alpha))),
-            True,
-            by_feature,
-        )
+        work = np.empty((4, len(self.posterior.alpha)))
+        f = x[columns] * inverse
+        value = jit.evaluate(self.model, f, self.code, np.array(self.p), work, True, by_feature)
         gradient = np.zeros(len(x))
-        gradient[columns] = by_feature * kernel.inverse
+        gradient[columns] = by_feature * inverse
         return value, gradient
 
     def ascend(
@@ -121,25 +117,10 @@ class Analytic:
         values : FloatArray, shape (S,)
             The largest is never below those of the starts.
         """
-        kernel, posterior = self.kernel, self.posterior
-        columns = kernel.columns
-        chosen = kernel is posterior.kernel
+        columns = self.kernel.columns
         climbed = np.ascontiguousarray(X[:, columns])
-        values = jit.ascend(
-            kernel.code,
-            posterior.features if chosen else kernel.features(posterior.X),
-            kernel.hamming,
-            kernel.starts,
-            kernel.scales,
-            posterior.linv,
-            posterior.alpha,
-            kernel.inverse,
-            free[columns],
-            self.code,
-            np.array(self.p),
-            climbed,
-            n_steps,
-            tol,
+        values = ascend(
+            self.model, free[columns], self.code, np.array(self.p), climbed, n_steps, tol
         )
         X = X.copy()
         X[:, columns] = climbed

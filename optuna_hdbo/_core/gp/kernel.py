@@ -68,6 +68,11 @@ class Kernel:
         """Squared distance of unequal values of categorical columns, 0 elsewhere; shape (C,)."""
         return np.where(self.categorical[self.columns], self.inverse**2, 0.0)
 
+    @cached_property
+    def covariance(self) -> kernels.Covariance:
+        """The kernel as compiled loops read it."""
+        return kernels.Covariance(self.code, self.hamming, self.starts, self.scales, self.inverse)
+
     @property
     def variance(self) -> float:
         """Prior variance at any point."""
@@ -80,7 +85,7 @@ class Kernel:
     def gram(self, X: FloatArray) -> FloatArray:
         """Return the covariance matrix of points (n, D) without noise, shape (n, n)."""
         out = np.empty((len(X), len(X)))
-        kernels.gram(self.code, self.features(X), self.hamming, self.starts, self.scales, out)
+        kernels.gram(self.covariance, self.features(X), out)
         return out
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
@@ -90,7 +95,7 @@ class Kernel:
     def cross_of(self, F: FloatArray, G: FloatArray) -> FloatArray:
         """Return :meth:`cross` of points whose features are G (C, m) and F (C, n)."""
         out = np.empty((G.shape[1], F.shape[1]))
-        kernels.cross(self.code, F, G, self.hamming, self.starts, self.scales, out)
+        kernels.cross(self.covariance, F, G, out)
         return out
 
     def only(self, group: int) -> Kernel:

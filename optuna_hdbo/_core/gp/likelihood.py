@@ -42,7 +42,7 @@ def log_likelihood(
     by_scale = np.zeros(len(kernel.scales))
     F = kernel.features(X)
     K = np.empty((n, n)) if work is None else work
-    kernels.gram(kernel.code, F, kernel.hamming, kernel.starts, kernel.scales, K)
+    kernels.gram(kernel.covariance, F, K)
     K.flat[:: n + 1] += kernel.noise
     U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
     if info != 0:
@@ -50,17 +50,7 @@ def log_likelihood(
     alpha = lapack.dpotrs(U, y, lower=0)[0]
     value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * n * _LOG_2PI
     inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
-    trace = kernels.gram_gradient(
-        kernel.code,
-        F,
-        kernel.hamming,
-        kernel.starts,
-        kernel.scales,
-        alpha,
-        inverse,
-        by_lengthscale,
-        by_scale,
-    )
+    trace = kernels.gram_gradient(kernel.covariance, F, alpha, inverse, by_lengthscale, by_scale)
     return value, by_lengthscale, by_scale, 0.5 * kernel.noise * trace
 
 

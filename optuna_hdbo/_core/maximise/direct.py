@@ -16,22 +16,14 @@ EPSILON = 1e-4
 
 def direct(acquisition: Analytic, domain: Domain, n_evaluations: int) -> FloatArray:
     """Return the best point found, in the columns of the acquisition's kernel, shape (C,)."""
-    kernel, posterior = acquisition.kernel, acquisition.posterior
+    kernel = acquisition.kernel
     grids = [domain.grids[c] for c in kernel.columns]
     values = np.concatenate([np.empty(0), *[g for g in grids if g is not None]])
     starts = np.cumsum([0, *[0 if g is None else len(g) for g in grids]]).astype(np.int64)
     best = np.empty(len(kernel.columns))
     jit.direct(
-        kernel.code,
-        kernel.features(posterior.X),
-        kernel.hamming,
-        kernel.starts,
-        kernel.scales,
-        posterior.linv,
-        posterior.alpha,
-        kernel.inverse,
-        values,
-        starts,
+        acquisition.model,
+        jit.Grids(values, starts),
         acquisition.code,
         np.array(acquisition.p),
         n_evaluations,

@@ -16,8 +16,10 @@ from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.maximise.subspaces import Subspaces
 from optuna_hdbo._core.points import single_moves
 from optuna_hdbo._core.points import unknown_near
-from optuna_hdbo._jit import acquisition as jit_acquisition
 from optuna_hdbo._jit import subspace as jit
+from optuna_hdbo._jit.acquisition import Model
+from optuna_hdbo._jit.ascent import ascend
+from optuna_hdbo._jit.kernels import Covariance
 
 
 Restricted = list[tuple[Analytic, FloatArray]]
@@ -133,17 +135,11 @@ class SubspaceMaximiser:
         total: FloatArray = np.zeros((len(columns), Y.shape[1]))
         scores: FloatArray = np.empty_like(total)
         for term, outside in restricted:
-            kernel, posterior = term.kernel, term.posterior
             jit.score(
-                kernel.code,
-                posterior.features,
-                kernel.hamming,
-                kernel.scales,
-                posterior.linv,
-                posterior.alpha,
+                term.model,
                 outside,
                 columns,
-                np.ascontiguousarray(Y * kernel.inverse[columns][:, None, :]),
+                np.ascontiguousarray(Y * term.kernel.inverse[columns][:, None, :]),
                 term.code,
                 np.array(term.p),
                 scores,
@@ -246,16 +242,11 @@ class SubspaceMaximiser:
         kernel, posterior, d = term.kernel, term.posterior, len(columns)
         F, hamming = np.empty((d + 1, len(posterior.X))), np.empty(d + 1)
         jit.gather(posterior.features, kernel.hamming, columns, outside[0], F, hamming)
+        inverse = np.append(kernel.inverse[columns], 1.0)
+        small = Covariance(kernel.code, hamming, np.array([0, d + 1]), kernel.scales, inverse)
         start = np.append(y, 0.0)[None]
-        values = jit_acquisition.ascend(
-            kernel.code,
-            F,
-            hamming,
-            np.array([0, d + 1]),
-            kernel.scales,
-            posterior.linv,
-            posterior.alpha,
-            np.append(kernel.inverse[columns], 1.0),
+        values = ascend(
+            Model(small, F, posterior.linv, posterior.alpha),
             np.append(moves, False),
             term.code,
             np.array(term.p),

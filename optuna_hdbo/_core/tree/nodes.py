@@ -12,6 +12,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import tree as jit
 from optuna_hdbo._jit.cells import Columns
+from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.tree import Model
 from optuna_hdbo._jit.tree import Nodes
 from optuna_hdbo._jit.tree import Rule as Rule
@@ -24,13 +25,9 @@ _EMPTY = np.empty(0)
 _NO_INDICES = np.empty(0, dtype=np.int64)
 
 NO_MODEL = Model(
-    kind=0,
+    kernel=Covariance(0, hamming=_EMPTY, starts=_NO_INDICES, scales=_EMPTY, inverse=_EMPTY),
     features=np.empty((0, 0)),
-    hamming=_EMPTY,
-    starts=_NO_INDICES,
-    scales=_EMPTY,
     columns=_NO_INDICES,
-    inverse=_EMPTY,
     linv=np.empty((0, 0)),
     alpha=_EMPTY,
     n=-1,
@@ -47,13 +44,9 @@ def make_model(posterior: Posterior, shift: float, scale: float, best: float) ->
     """
     kernel = posterior.kernel
     return Model(
-        kind=kernel.code,
+        kernel=kernel.covariance,
         features=posterior.features,
-        hamming=kernel.hamming,
-        starts=kernel.starts,
-        scales=kernel.scales,
         columns=kernel.columns,
-        inverse=kernel.inverse,
         linv=posterior.linv,
         alpha=posterior.alpha,
         n=len(posterior.X),
