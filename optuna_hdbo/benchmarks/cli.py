@@ -38,6 +38,10 @@ from optuna_hdbo.benchmarks import runner
 from optuna_hdbo.benchmarks import use_one_thread
 
 
+MAX_SEEDS = 10_000
+"""Seeds that one command accepts; more are taken for a typing error."""
+
+
 def _problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family stands for all of its problems."""
     sets = {str(purpose): names for purpose, names in problems.NAMES.items()}
@@ -52,7 +56,10 @@ def _seeds(text: str) -> list[int]:
         match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
         if match is None:
             raise ValueError(f"seeds must be like 0-4 or 0,2,5-7, but got {text}.")
-        seeds += range(int(match[1]), int(match[2] or match[1]) + 1)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last - first >= MAX_SEEDS - len(seeds):
+            raise ValueError(f"seeds must be at most {MAX_SEEDS} in number, but got {text}.")
+        seeds += range(first, last + 1)
     return seeds
 
 
@@ -67,6 +74,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
+    runner.check_out(args.out)
     runs = runner.plan(
         _problem_names(args.problems), rivals.split(args.rivals), _seeds(args.seeds), args.trials
     )
@@ -165,6 +173,8 @@ def _pages() -> list[str]:
 
 
 def _page(args: argparse.Namespace) -> int:
+    if args.out.exists() and not args.out.is_dir():
+        raise ValueError(f"--out must be a folder, but {args.out} is a file.")
     args.out.mkdir(parents=True, exist_ok=True)
     module = importlib.import_module(f"{pages.__name__}.{args.name}")
     text = module.make([r for path in args.results for r in runner.read(path)], args.out)

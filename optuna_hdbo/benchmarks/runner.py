@@ -119,20 +119,47 @@ def _rounded(numbers: Iterable[float], digits: int) -> list[float]:
     return [float(f"{number:.{digits}g}") for number in numbers]
 
 
+def check_out(path: Path) -> None:
+    """Raise ``ValueError`` unless results can be written to a path, before hours are spent."""
+    if path.is_dir():
+        raise ValueError(f"--out must be a file, but {path} is a folder.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out must be in a folder that exists, but {path.parent} does not.")
+
+
 def read(path: Path) -> list[dict[str, Any]]:
-    """Read a results file, leaving out lines that an interrupted writer left half-written."""
+    """Read a results file, leaving out lines that are not results, such as half-written ones.
+
+    Raises
+    ------
+    ValueError
+        If the path is a folder.
+    """
+    if path.is_dir():
+        raise ValueError(f"a results file is needed, but {path} is a folder.")
     if not path.exists():
         return []
     results = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
-            result = json.loads(line)
-            _key(result)
+            result = json.loads(line.decode("utf-8"))
+            _check(result)
         except (ValueError, KeyError, TypeError):
             print(f"Line {number} of {path.name} is incomplete and is left out.", file=sys.stderr)
         else:
             results.append(result)
     return results
+
+
+def _check(result: Mapping[str, Any]) -> None:
+    """Raise an error unless a result says which run it is of, in the right types."""
+    key = _key(result)
+    texts = key.problem, key.rival, result["purpose"]
+    numbers = key.seed, key.n_trials
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    if not all(isinstance(number, int) for number in numbers):
+        raise TypeError
 
 
 def _key(result: Mapping[str, Any]) -> Run:

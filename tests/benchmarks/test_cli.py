@@ -30,6 +30,39 @@ def test_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFix
     assert not Path(out).exists()
 
 
+def test_run_refuses_a_file_that_it_cannot_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "run_all", lambda *_: pytest.fail("a run was started"))
+    arguments = ["run", "--problems", "levy-20", "--rivals", "random", "--seeds", "0"]
+    assert cli.main([*arguments, "--out", str(tmp_path)]) == 2
+    assert f"--out must be a file, but {tmp_path} is a folder.\n" in capsys.readouterr().err
+    assert cli.main([*arguments, "--out", str(tmp_path / "no" / "out.jsonl")]) == 2
+    error = capsys.readouterr().err
+    assert f"--out must be in a folder that exists, but {tmp_path / 'no'} does not.\n" in error
+
+
+@pytest.mark.parametrize("seeds", ["0-999999999", "0-9999,10000", "5,0-9999"])
+def test_a_typing_error_in_the_seeds_is_refused(
+    seeds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["run", "--problems", "levy-20", "--rivals", "random", "--seeds", seeds]
+    assert cli.main([*arguments, "--out", str(tmp_path / "out.jsonl")]) == 2
+    expected = f"seeds must be at most 10000 in number, but got {seeds}.\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_report_and_page_refuse_the_wrong_kind_of_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["report", str(tmp_path)]) == 2
+    assert "a results file is needed" in capsys.readouterr().err
+    path = tmp_path / "file"
+    path.touch()
+    assert cli.main(["page", "bamsoo", "--out", str(path)]) == 2
+    assert f"--out must be a folder, but {path} is a file.\n" in capsys.readouterr().err
+
+
 def test_run_passes_the_grid_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {}
 

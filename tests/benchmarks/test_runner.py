@@ -77,6 +77,32 @@ def test_resuming_skips_finished_runs_and_survives_a_half_written_line(
     assert out.read_text() == before
 
 
+RESULT = {"problem": "levy-20", "rival": "random", "seed": 0, "n_trials": 3, "purpose": "report"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps({**RESULT, "problem": ["a"]}).encode(),
+        json.dumps({**RESULT, "rival": {}}).encode(),
+        json.dumps({**RESULT, "seed": "0"}).encode(),
+        json.dumps({**RESULT, "n_trials": None}).encode(),
+        json.dumps({k: v for k, v in RESULT.items() if k != "purpose"}).encode(),
+        json.dumps(RESULT).encode().replace(b"levy", b"\xff"),
+        b"[]",
+        b"1",
+    ],
+)
+def test_lines_that_are_no_results_are_left_out(
+    line: bytes, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.jsonl"
+    good = json.dumps(RESULT).encode()
+    path.write_bytes(good + b"\n" + line + b"\n" + good + b"\n")
+    assert runner.read(path) == [RESULT, RESULT]
+    assert "Line 2 of results.jsonl is incomplete and is left out." in capfd.readouterr().err
+
+
 def test_a_failing_run_is_reported_and_not_filed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
