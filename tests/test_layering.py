@@ -149,3 +149,25 @@ def test_rooms_do_not_run_in_a_circle_inside() -> None:
         free = {m for m in left if not within[m] & left}
         assert free, f"these import each other: {sorted(left)}"
         done |= free
+
+
+SIZED = [p for p in FILES if p.parts[0] not in {"_jit", "benchmarks"} and "tree" not in p.parts]
+
+
+def test_no_folder_and_no_file_is_crowded() -> None:
+    folders: dict[Path, int] = {}
+    for path in SIZED:
+        folders[path.parent] = folders.get(path.parent, 0) + (path.name != "__init__.py")
+        n_lines = len((ROOT / path).read_text(encoding="utf-8").splitlines())
+        assert n_lines <= 350, f"{path} has {n_lines} lines"
+    assert {folder: n for folder, n in folders.items() if n > 12} == {}
+
+
+def test_no_function_is_longer_than_sixty_lines() -> None:
+    for path in SIZED:
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                first = node.body[1 if ast.get_docstring(node) and len(node.body) > 1 else 0]
+                assert node.end_lineno is not None
+                n_lines = node.end_lineno - first.lineno + 1
+                assert n_lines <= 60, f"{path}:{node.lineno} {node.name} has {n_lines} lines"
