@@ -13,6 +13,30 @@ from optuna_hdbo._jit import kernels
 _LOG_2PI = float(np.log(2.0 * np.pi))
 
 
+def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatArray] | None:
+    """Return log N(y; 0, K), K^-1 y and the Cholesky factor of K; ``None`` if it has none.
+
+    Parameters
+    ----------
+    K : FloatArray, shape (n, n)
+        Covariances with noise, in C order; overwritten.
+    y : FloatArray, shape (n,)
+
+    Returns
+    -------
+    value : float
+    alpha : FloatArray, shape (n,)
+    U : FloatArray, shape (n, n)
+        Upper triangular in Fortran order, with U^T U = K.
+    """
+    U, info = lapack.dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
+    if info != 0 or not np.isfinite(np.diag(U)).all():  # LAPACK lets NaN and inf pass
+        return None
+    alpha = lapack.dpotrs(U, y, lower=0)[0]
+    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * len(y) * _LOG_2PI
+    return value, alpha, U
+
+
 def log_likelihood(
     kernel: Kernel, X: FloatArray, y: FloatArray, work: FloatArray | None = None
 ) -> tuple[float, FloatArray, FloatArray, float]:
@@ -44,11 +68,10 @@ def log_likelihood(
     K = np.empty((n, n)) if work is None else work
     kernels.gram(kernel.covariance, F, K)
     K.flat[:: n + 1] += kernel.noise
-    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
+    found = log_density(K, y)
+    if found is None:
         return -np.inf, by_lengthscale, by_scale, 0.0
-    alpha = lapack.dpotrs(U, y, lower=0)[0]
-    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * n * _LOG_2PI
+    value, alpha, U = found
     inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
     trace = kernels.gram_gradient(kernel.covariance, F, alpha, inverse, by_lengthscale, by_scale)
     return value, by_lengthscale, by_scale, 0.5 * kernel.noise * trace
@@ -58,8 +81,5 @@ def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
     """Return the value of :func:`log_likelihood` alone, at a third of the cost."""
     K = kernel.gram(X)
     K.flat[:: len(y) + 1] += kernel.noise
-    U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
-    if info != 0:
-        return -np.inf
-    z = lapack.dtrtrs(U, y, lower=0, trans=1)[0]
-    return -0.5 * float(z @ z) - float(np.log(np.diag(U)).sum()) - 0.5 * len(y) * _LOG_2PI
+    found = log_density(K, y)
+    return -np.inf if found is None else found[0]

@@ -13,6 +13,7 @@ from optuna_hdbo._core.acquisition.sum import terms
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.domain import nearest
 from optuna_hdbo._core.maximise.subspaces import Subspaces
 from optuna_hdbo._core.points import single_moves
 from optuna_hdbo._core.points import unknown_near
@@ -116,7 +117,7 @@ class SubspaceMaximiser:
             if len(term.kernel.groups) != 1:  # the compiled loops would read past their arrays
                 raise ValueError(
                     "A subspace search takes kernels with one group of all columns, but got one "
-                    f"with {len(term.kernel.groups)} groups; use Maximiser."
+                    f"with {len(term.kernel.groups)} groups; use maximise."
                 )
             outside = np.empty((len(spaces), len(term.posterior.X)))
             jit.outside_distances(
@@ -184,23 +185,17 @@ class SubspaceMaximiser:
         """Map (S, m, d) uniform numbers to values of the free columns."""
         columns = self.subspaces.columns
         for c in np.flatnonzero(self.domain.categorical):
-            grid = self.domain.grids[c]
-            assert grid is not None
+            n = len(self.domain.grid(c))
             rows, places = np.nonzero(columns == c)
-            U[rows, :, places] = np.minimum(U[rows, :, places] * len(grid) // 1.0, len(grid) - 1)
+            U[rows, :, places] = np.minimum(U[rows, :, places] * n // 1.0, n - 1)
         return self._snapped(U, columns)
 
     def _snapped(self, Y: FloatArray, columns: IntArray) -> FloatArray:
         """Clip values (S, m, d) and move those of discrete columns to their grids."""
         Y = np.where(self.domain.categorical[columns][:, None, :], Y, np.clip(Y, 0.0, 1.0))
         for c in np.flatnonzero(self.domain.discrete):
-            grid = self.domain.grids[c]
-            assert grid is not None
             rows, places = np.nonzero(columns == c)
-            values = Y[rows, :, places]
-            above = np.clip(np.searchsorted(grid, values), 1, len(grid) - 1)
-            nearer_below = values - grid[above - 1] <= grid[above] - values
-            Y[rows, :, places] = grid[above - nearer_below]
+            Y[rows, :, places] = nearest(self.domain.grid(c), Y[rows, :, places])
         return Y
 
     def _improved(

@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import lapack
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.gp.likelihood import log_density
 
 
 Partition = list[list[int]]
 
 MAX_POINTS = 300
 """Observations on which groupings are compared, drawn at random from more."""
-
-_LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Partition:
@@ -72,15 +70,10 @@ class Scorer:
         return one.gram(self._X)
 
     def _likelihood(self, K: FloatArray) -> float:
-        n = len(self._y)
         K = K.copy()
-        K.flat[:: n + 1] += self._kernel.noise
-        U, info = lapack.dpotrf(K.T, lower=0, clean=0, overwrite_a=1)
-        if info != 0:
-            return -np.inf
-        alpha = lapack.dpotrs(U, self._y, lower=0)[0]
-        log_det = 2.0 * float(np.log(np.diag(U)).sum())
-        return -0.5 * (float(self._y @ alpha) + log_det + n * _LOG_2PI)
+        K.flat[:: len(K) + 1] += self._kernel.noise
+        found = log_density(K, self._y)
+        return -np.inf if found is None else found[0]
 
     def try_change(self, change: dict[int, list[int]]) -> tuple[float, Callable[[], None]]:
         """Return the likelihood with some groups replaced, and a function that replaces them."""

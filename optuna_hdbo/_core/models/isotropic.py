@@ -6,7 +6,6 @@ So a step of the fit costs the same in any dimension, and the record has the sam
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -23,6 +22,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_or_refit
+from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
@@ -60,18 +60,15 @@ def log_posterior(
     theta: FloatArray, kind: str, r2: FloatArray, y: FloatArray, prior: Prior
 ) -> tuple[float, FloatArray]:
     """Return the log posterior of (log lengthscale, log scale, log noise) and its gradient."""
-    n = len(y)
     lengthscale, scale, noise = np.exp(theta)
     scaled = r2 / lengthscale**2
     k, slope = correlation(kind, scaled)
     K = scale * k
-    K.flat[:: n + 1] += noise
-    U, info = lapack.dpotrf(K.T, lower=0, clean=1)
-    if info != 0 or not np.isfinite(np.diag(U)).all():
+    K.flat[:: len(y) + 1] += noise
+    found = log_density(K, y)
+    if found is None:
         return -np.inf, np.zeros(3)
-    alpha = lapack.dpotrs(U, y, lower=0)[0]
-    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum())
-    value -= 0.5 * n * math.log(2.0 * math.pi)
+    value, alpha, U = found
     inverse = lapack.dtrtri(U, lower=0)[0]
     W = np.outer(alpha, alpha) - inverse @ inverse.T
     density_u, slope_u = prior.of_lengthscales(theta[:1])
