@@ -15,6 +15,8 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._story.figure import experts_figure
+from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo.importance import GradISImportanceEvaluator
 from optuna_hdbo.structure import get_groups
 from optuna_hdbo.structure import get_selections
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 FIGURE_IDS = {
+    "experts": "hdbo-experts",
     "selections": "hdbo-selections",
     "importances": "hdbo-importances",
     "groups": "hdbo-groups",
@@ -42,6 +45,38 @@ def _plotly() -> Any:
         raise ImportError(
             "Figures need plotly: pip install plotly, or this package's extra [dashboard]."
         ) from error
+
+
+def plot_experts(study: Study) -> Figure:
+    """Plot which expert suggested which trial, and what the trials brought.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Sampled by :class:`optuna_hdbo.HDBOSampler`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Above, the values and the best value over trials; below, on the same axis, a row per
+        expert with a dot per trial. Diamonds are improvements on all earlier trials. Values much
+        poorer than the others are outside the view.
+
+    Raises
+    ------
+    ValueError
+        Where no expert has suggested a trial of the study.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    queries = read_queries(study)
+    if all(query.expert is None for query in queries):
+        raise ValueError(
+            f"study must have been sampled by HDBOSampler beyond its startup trials, but no "
+            f"expert has suggested any of the {len(queries)} trials of {study.study_name!r}."
+        )
+    return go.Figure(experts_figure(study, queries))
 
 
 def plot_selections(study: Study) -> Figure:
@@ -188,9 +223,9 @@ def plot_groups(study: Study) -> Figure:
 def report(study: Study) -> list[str]:
     """Save figures of what the study has learned where optuna-dashboard shows them.
 
-    Importances, and the selections and groups that there are, are saved as the study's Plotly
-    graph objects under the ids of :data:`FIGURE_IDS`. A later report replaces them; nothing else
-    of the study is touched, its note in particular.
+    Importances, and the experts, selections and groups that there are, are saved as the study's
+    Plotly graph objects under the ids of :data:`FIGURE_IDS`. A later report replaces them; nothing
+    else of the study is touched, its note in particular.
 
     Parameters
     ----------
@@ -218,7 +253,10 @@ def report(study: Study) -> list[str]:
         raise ImportError(
             "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
         ) from error
-    plots: dict[str, Callable[[Study], Figure]] = {"selections": plot_selections}
+    plots: dict[str, Callable[[Study], Figure]] = {
+        "experts": plot_experts,
+        "selections": plot_selections,
+    }
     if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
         plots["importances"] = plot_importances
     plots["groups"] = plot_groups

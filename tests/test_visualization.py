@@ -8,6 +8,7 @@ from typing import Any
 
 import optuna
 import pytest
+from test_explanation import tell
 from test_structure import add
 from test_structure import attributes
 
@@ -125,3 +126,100 @@ def test_a_study_of_the_sampler_reports_its_selections() -> None:
     study = optuna.create_study(sampler=VSBOSampler(n_vs=2, n_startup_trials=2, seed=0, n_is=20))
     study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=6)
     assert "hdbo-selections" in visualization.report(study)
+
+
+@pytest.fixture
+def asked() -> optuna.Study:
+    study = optuna.create_study()
+    tell(study, 3.0)
+    tell(study, 2.0, "tree", report={"predicted": 2.5, "std": 0.5})
+    tell(study, 2.0, "local", {"query": "refine"})
+    tell(study, None, "tree", {"query": "elsewhere"}, state=optuna.trial.TrialState.FAIL)
+    tell(study, 4.0, system_attrs={"fixed_params": {"x": 1.0}})
+    tell(study, 1.0, "tree")
+    return study
+
+
+def test_experts_are_rows_with_a_dot_per_trial(asked: optuna.Study) -> None:
+    figure = json.loads(visualization.plot_experts(asked).to_json())
+    rows = [label.split("<br>") for label in figure["layout"]["yaxis2"]["ticktext"]]
+    assert [name for name, _ in rows] == ["local", "tree", "no expert", "enqueued"]
+    assert "3 trials, 2 improved" in rows[1][1]
+    dots = {t["name"]: t for t in figure["data"] if t.get("yaxis") == "y2"}
+    assert {name: list(zip(t["x"], t["y"], strict=True)) for name, t in dots.items()} == {
+        "refinement of the best point": [(2, 0)],
+        "far from all points": [(3, 1)],
+        "no expert": [(4, 3)],
+        "improvement": [(0, 2), (1, 1), (5, 1)],
+    }
+    assert dots["improvement"]["text"][1] == (
+        "trial 1, tree: value 2<br>expected 2.5, standard deviation 0.5"
+    )
+    assert "fail" in dots["far from all points"]["text"][0]
+
+
+def test_the_best_value_is_a_line_above_the_experts(asked: optuna.Study) -> None:
+    figure = json.loads(visualization.plot_experts(asked).to_json())
+    values, best = figure["data"][:2]
+    assert values["x"] == best["x"] == [0, 1, 2, 4, 5]
+    assert values["y"] == [3.0, 2.0, 2.0, 4.0, 1.0]
+    assert best["y"] == [3.0, 2.0, 2.0, 2.0, 1.0]
+    low, high = figure["layout"]["yaxis"]["range"]
+    assert low < 1.0
+    assert high > 3.0
+    assert figure["layout"]["yaxis"]["domain"][0] > figure["layout"]["yaxis2"]["domain"][1]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "direction", "logarithmic"),
+    [
+        (1e4, 1.0, "minimize", True),
+        (10.0, 1.0, "minimize", False),
+        (1e4, -1.0, "minimize", False),
+        (1.0, 1e4, "maximize", True),
+    ],
+)
+def test_values_of_many_magnitudes_have_a_logarithmic_axis(
+    first: float, last: float, direction: str, logarithmic: bool
+) -> None:
+    study = optuna.create_study(direction=direction)
+    tell(study, first)
+    tell(study, last, "tree")
+    axis = json.loads(visualization.plot_experts(study).to_json())["layout"]["yaxis"]
+    assert (axis.get("type") == "log") == logarithmic
+
+
+def test_very_poor_values_do_not_flatten_the_figure() -> None:
+    study = optuna.create_study()
+    for i in range(40):
+        tell(study, 1e9 if i in (7, 9) else -float(i), "tree")
+    axis = json.loads(visualization.plot_experts(study).to_json())["layout"]["yaxis"]
+    assert axis["range"][1] < 10.0
+
+
+def test_experts_without_a_value_can_be_plotted() -> None:
+    study = optuna.create_study()
+    tell(study, None, "tree", state=optuna.trial.TrialState.RUNNING)
+    assert len(visualization.plot_experts(study).data) == 3
+
+
+def test_studies_without_experts_are_refused(study: optuna.Study) -> None:
+    startup = optuna.create_study()
+    tell(startup, 1.0)
+    for other in (study, startup, optuna.create_study()):
+        with pytest.raises(ValueError, match="HDBOSampler"):
+            visualization.plot_experts(other)
+
+
+def test_a_report_has_the_experts(asked: optuna.Study) -> None:
+    pytest.importorskip("optuna_dashboard")
+    assert visualization.report(asked)[0] == "hdbo-experts"
+
+
+def test_the_best_value_is_that_of_feasible_trials(asked: optuna.Study) -> None:
+    study = optuna.create_study()
+    tell(study, 0.0, "tree", system_attrs={"constraints": (1.0,)})
+    assert visualization.plot_experts(study).data[1].y == ()
+    study.add_trials(asked.trials)
+    line = visualization.plot_experts(study).data[1]
+    assert (line.x[0], line.y) == (1, (3.0, 2.0, 2.0, 2.0, 1.0))
