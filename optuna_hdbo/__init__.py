@@ -14,6 +14,7 @@ from optuna_hdbo._version import __version__
 
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
+    from optuna_hdbo.believed import get_believed_best as get_believed_best
     from optuna_hdbo.explanation import Explanation as Explanation
     from optuna_hdbo.explanation import explain as explain
     from optuna_hdbo.importance import GradISImportanceEvaluator as GradISImportanceEvaluator
@@ -47,6 +48,7 @@ _MODULES = {
     "TuRBOSampler": "samplers.turbo",
     "VSBOSampler": "samplers.vs_bo",
     "explain": "explanation",
+    "get_believed_best": "believed",
     "get_groups": "structure",
     "get_selections": "structure",
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +17,8 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Prior
@@ -140,29 +144,54 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
     ) -> dict[str, float]:
         """Return unnormalised scores of the parameters that vary; {} with too few trials."""
         space = SearchSpace({k: d for k, d in distributions.items() if not d.single()})
-        rows, values = [], []
-        for trial in completed:
-            value = trial.value if target is None else target(trial)
-            complete = distributions.keys() <= trial.params.keys()
-            if complete and value is not None and np.isfinite(value):
-                row = space.encode(trial.params)
-                if row is not None:
-                    rows.append(row)
-                    values.append(float(value))
-        if len(rows) < 2 or not len(space.domain):
+        kept_trials, X, values = observed(completed, space, distributions, target)
+        if len(kept_trials) < 2 or not len(space.domain):
             return {}
-        X, y = np.array(rows), standardise(np.array(values))[0]
+        y = standardise(values)[0]
         rng = self._streams.generator("grad-is", 0)
         if len(y) > self._n_trials:
             kept = np.sort(rng.choice(len(y), self._n_trials, replace=False))
             X, y = X[kept], standardise(y[kept])[0]
         domain = space.domain
         with one_blas_thread():
-            prior = Prior("inverse-square", len(domain))
-            kernel = fit_columns(domain, X, y, "matern52", prior).kernel
-            posterior = Posterior(Factor(kernel, X), y)
-            scores = grad_is(posterior, domain, self._n_points, rng)
+            scores = grad_is(fitted_posterior(domain, X, y), domain, self._n_points, rng)
         return dict(zip(domain.names, scores.tolist(), strict=True))
+
+
+def observed(
+    completed: Sequence[FrozenTrial],
+    space: SearchSpace,
+    distributions: Mapping[str, BaseDistribution],
+    target: Target | None = None,
+) -> tuple[list[FrozenTrial], FloatArray, FloatArray]:
+    """Return the trials with a finite value and all parameters of a space, and them as arrays.
+
+    Returns
+    -------
+    trials : list of FrozenTrial
+    X : FloatArray, shape (n, D)
+    values : FloatArray, shape (n,)
+        In the objective's units, or those of ``target``.
+    """
+    trials, rows, values = [], [], []
+    for trial in completed:
+        value = trial.value if target is None else target(trial)
+        complete = distributions.keys() <= trial.params.keys()
+        if complete and value is not None and np.isfinite(value):
+            row = space.encode(trial.params)
+            if row is not None:
+                trials.append(trial)
+                rows.append(row)
+                values.append(float(value))
+    X = np.array(rows) if rows else np.empty((0, len(space.domain)))
+    return trials, X, np.array(values)
+
+
+def fitted_posterior(domain: Domain, X: FloatArray, y: FloatArray) -> Posterior:
+    """Return a Gaussian process over all columns, fitted to standardised values."""
+    prior = Prior("inverse-square", len(domain))
+    kernel = fit_columns(domain, X, y, "matern52", prior).kernel
+    return Posterior(Factor(kernel, X), y)
 
 
 def _space(

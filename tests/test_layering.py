@@ -17,6 +17,7 @@ OPTUNA_FLOORS = {
     "__main__",
     "_story",
     "_study",
+    "believed",
     "benchmarks",
     "explanation",
     "importance",
@@ -33,6 +34,7 @@ BELOW = {
     "_study": {"_core", "methods"},
     "samplers": {"_core", "_study", "methods", "portfolio"},
     "_story": {"_core", "_study", "methods", "portfolio"},
+    "believed": {"_core", "_study", "importance"},
     "explanation": {"_story"},
     "structure": {"_core", "_study", "methods"},
     "importance": {"_core", "_study", "methods"},
@@ -48,6 +50,7 @@ BELOW = {
     "__main__": {"_jit"},
     "__init__": {
         "_version",
+        "believed",
         "explanation",
         "importance",
         "samplers",

@@ -1,0 +1,89 @@
+"""The best trial of a noisy study: by a Gaussian process, not by the luckiest value."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.search_space import intersection_search_space
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+
+from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo.importance import fitted_posterior
+from optuna_hdbo.importance import observed
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+def get_believed_best(study: Study) -> FrozenTrial:
+    """Return the completed trial with the best posterior mean under a Gaussian process.
+
+    Where the objective is noisy, ``study.best_trial`` is often the trial with the luckiest value.
+    This one is the trial that a model of all values takes for the best. Without noise both are
+    nearly always the same.
+
+    The process is fitted to the parameters that all completed trials have in common; everything
+    else counts as noise. Trials that violate a constraint inform it but are not returned.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler, with one objective.
+
+    Returns
+    -------
+    optuna.trial.FrozenTrial
+        A copy. Its ``value`` is the observed one.
+
+    Raises
+    ------
+    ValueError
+        For a study with several objectives, and where no completed trial is feasible and has a
+        finite value.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from optuna_hdbo import get_believed_best
+    >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
+    >>> get_believed_best(study).params
+    """
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study must have a single objective, but {study.study_name!r} has "
+            f"{len(study.directions)}."
+        )
+    completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    common = intersection_search_space(completed)
+    space = SearchSpace({name: d for name, d in common.items() if not d.single()})
+    trials, X, values = observed(completed, space, common)
+    feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)
+    if not feasible.any():
+        raise ValueError(
+            f"study must have a completed, feasible trial with a finite value, but "
+            f"{study.study_name!r} has none among its {len(completed)} completed trials."
+        )
+    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+    merit = standardise(sign * values)[0]
+    if len(trials) > 1 and len(space.domain):
+        rows = modelled_rows(merit)
+        rows = np.arange(len(merit)) if rows is None else rows
+        y, shift, scale = standardise(merit[rows])
+        with one_blas_thread():
+            posterior = fitted_posterior(space.domain, X[rows], y)
+            merit = posterior.mean(X) * scale + shift
+    best = int(np.argmax(np.where(feasible, merit, -np.inf)))
+    return copy.deepcopy(trials[best])
+
+
+def _is_feasible(trial: FrozenTrial) -> bool:
+    return all(value <= 0.0 for value in constraints_of(trial).values())

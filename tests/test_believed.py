@@ -1,0 +1,113 @@
+"""The trial that a model takes for the best, against the one with the luckiest value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import optuna
+import pytest
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+
+from optuna_hdbo import get_believed_best
+
+
+def tell(study: optuna.Study, value: float, x: float, **attributes: Any) -> None:
+    study.add_trial(
+        optuna.trial.create_trial(
+            value=value,
+            params={"x": x, "kind": "a", "fixed": 3},
+            distributions={
+                "x": FloatDistribution(0.0, 1.0),
+                "kind": CategoricalDistribution(["a", "b"]),
+                "fixed": IntDistribution(3, 3),
+            },
+            **attributes,
+        )
+    )
+
+
+def noisy(direction: str = "minimize", n: int = 60) -> optuna.Study:
+    """Return a study of a bowl around .3 with an alternating error, and a lucky value at .95."""
+    study = optuna.create_study(direction=direction)
+    sign = 1.0 if direction == "minimize" else -1.0
+    for i in range(n):
+        x = (i + 0.5) / n
+        error = 0.15 * (-1) ** (i // 2)
+        tell(study, sign * (5.0 * (x - 0.3) ** 2 + error), x)
+    tell(study, sign * -0.5, 0.95)
+    return study
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_lucky_value_is_not_believed(direction: str) -> None:
+    study = noisy(direction)
+    assert study.best_trial.params["x"] == 0.95
+    assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
+
+
+def test_long_studies_are_thinned_but_all_trials_compared() -> None:
+    study = noisy(n=520)
+    assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
+
+
+def test_without_noise_it_is_the_best_trial() -> None:
+    study = optuna.create_study()
+    for i in range(20):
+        tell(study, (i / 19 - 0.4) ** 2, i / 19)
+    assert get_believed_best(study).number == study.best_trial.number
+
+
+def test_constraints_are_respected() -> None:
+    study = optuna.create_study()
+    for i in range(40):
+        x = (i + 0.5) / 40
+        tell(study, (x - 0.3) ** 2, x, system_attrs={"constraints": (0.6 - x,)})
+    assert get_believed_best(study).params["x"] == pytest.approx(0.6125)
+
+
+def test_values_that_are_not_finite_are_passed_over() -> None:
+    study = noisy()
+    tell(study, -math.inf, 0.5)
+    assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_few_or_equal_trials(n: int) -> None:
+    study = optuna.create_study()
+    for _ in range(n):
+        tell(study, 1.0, 0.5)
+    assert get_believed_best(study).number == 0
+
+
+def test_trials_without_common_parameters_are_compared_by_value() -> None:
+    study = optuna.create_study()
+    for i, name in enumerate("abc"):
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=float((i - 1) ** 2),
+                params={name: 0.5},
+                distributions={name: FloatDistribution(0.0, 1.0)},
+            )
+        )
+    assert get_believed_best(study).number == 1
+
+
+def test_the_answer_is_a_copy() -> None:
+    study = noisy()
+    get_believed_best(study).user_attrs["mine"] = 1
+    assert all("mine" not in trial.user_attrs for trial in study.trials)
+
+
+def test_studies_without_an_answer_are_refused() -> None:
+    study = optuna.create_study(study_name="tuning")
+    with pytest.raises(ValueError, match="'tuning' has none among its 0 completed"):
+        get_believed_best(study)
+    tell(study, math.inf, 0.5)
+    tell(study, 1.0, 0.5, system_attrs={"constraints": (1.0,)})
+    with pytest.raises(ValueError, match="none among its 2 completed"):
+        get_believed_best(study)
+    with pytest.raises(ValueError, match="single objective"):
+        get_believed_best(optuna.create_study(directions=["minimize", "minimize"]))
