@@ -81,6 +81,15 @@ ROOMS = {
 """Room or file of _core -> those of _core that it may import, beside itself."""
 
 
+BENCHMARK_ROOMS = {
+    "problems": set(),
+    "rivals": {"problems"},
+    "measure": {"problems", "rivals"},
+    "report": {"problems", "rivals"},
+}
+"""Room of the benchmarks -> those that it may import, beside itself."""
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the absolute names that a file imports, wherever in the file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -139,6 +148,16 @@ def test_rooms_of_core_import_downward(path: Path) -> None:
     allowed = {**GROUND, **ROOMS}[room] | {room}
     for name in imports(ROOT / path):
         if name.startswith("optuna_hdbo._core."):
+            assert name.split(".")[2] in allowed, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in FILES if p.parts[0] == "benchmarks" and len(p.parts) > 2], ids=str
+)
+def test_rooms_of_the_benchmarks_import_downward(path: Path) -> None:
+    allowed = BENCHMARK_ROOMS[path.parts[1]] | {path.parts[1], "use_one_thread"}
+    for name in imports(ROOT / path):
+        if name.startswith("optuna_hdbo.benchmarks."):
             assert name.split(".")[2] in allowed, f"{path} imports {name}"
 
 

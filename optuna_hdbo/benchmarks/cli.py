@@ -27,15 +27,15 @@ from pathlib import Path
 
 import optuna
 
-from optuna_hdbo.benchmarks import constrained
-from optuna_hdbo.benchmarks import endurance
-from optuna_hdbo.benchmarks import overhead
-from optuna_hdbo.benchmarks import pages
-from optuna_hdbo.benchmarks import problems
-from optuna_hdbo.benchmarks import report
-from optuna_hdbo.benchmarks import rivals
-from optuna_hdbo.benchmarks import runner
 from optuna_hdbo.benchmarks import use_one_thread
+from optuna_hdbo.benchmarks.measure import constrained
+from optuna_hdbo.benchmarks.measure import endurance
+from optuna_hdbo.benchmarks.measure import overhead
+from optuna_hdbo.benchmarks.measure import runner
+from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.report import pages
+from optuna_hdbo.benchmarks.report import tables
+from optuna_hdbo.benchmarks.rivals import registry
 
 
 MAX_SEEDS = 10_000
@@ -44,8 +44,8 @@ MAX_SEEDS = 10_000
 
 def _problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family stands for all of its problems."""
-    sets = {str(purpose): names for purpose, names in problems.NAMES.items()}
-    sets |= problems.FAMILIES
+    sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
+    sets |= catalogue.FAMILIES
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
 
 
@@ -76,7 +76,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     runner.check_out(args.out)
     runs = runner.plan(
-        _problem_names(args.problems), rivals.split(args.rivals), _seeds(args.seeds), args.trials
+        _problem_names(args.problems), registry.split(args.rivals), _seeds(args.seeds), args.trials
     )
     return 1 if runner.run_all(runs, args.out, args.jobs) else 0
 
@@ -84,7 +84,7 @@ def _run(args: argparse.Namespace) -> int:
 def _add_report(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("results", type=Path, nargs="+", help="results files")
-    add("--purpose", choices=list(problems.NAMES), default="report", help="default: %(default)s")
+    add("--purpose", choices=list(catalogue.NAMES), default="report", help="default: %(default)s")
     add("--problems", help="only these")
     add("--rivals", help="only these, in this order")
     add("--baseline", default="gp", help="sampler whose time is 1 (default: %(default)s)")
@@ -96,16 +96,16 @@ def _report(args: argparse.Namespace) -> int:
     for path in args.results:
         if not path.exists():
             raise ValueError(f"there is no results file {path}.")
-    grouped = report.group(
+    grouped = tables.group(
         [result for path in args.results for result in runner.read(path)],
         purpose=args.purpose,
-        labels=rivals.split(args.rivals) if args.rivals else None,
+        labels=registry.split(args.rivals) if args.rivals else None,
         names=_problem_names(args.problems) if args.problems else None,
         common_seeds=args.common_seeds,
     )
-    print(report.markdown(grouped, baseline=args.baseline))
+    print(tables.markdown(grouped, baseline=args.baseline))
     if args.plot is not None:
-        report.plot(grouped, args.plot)
+        tables.plot(grouped, args.plot)
     return 0
 
 
@@ -124,7 +124,7 @@ def _add_overhead(parser: argparse.ArgumentParser) -> None:
 
 def _overhead(args: argparse.Namespace) -> int:
     sizes = [overhead.Size.parse(text) for text in args.sizes.split(",")]
-    measured = overhead.measure_all(rivals.split(args.rivals), sizes, args.trials)
+    measured = overhead.measure_all(registry.split(args.rivals), sizes, args.trials)
     print(overhead.table(measured))
     return 0
 
@@ -139,7 +139,7 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
 
 
 def _constraints(args: argparse.Namespace) -> int:
-    labels, seeds = rivals.split(args.rivals), _seeds(args.seeds)
+    labels, seeds = registry.split(args.rivals), _seeds(args.seeds)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     print(constrained.compare(args.problems.split(","), labels, seeds, args.trials))
     return 0
@@ -154,7 +154,7 @@ def _add_endurance(parser: argparse.ArgumentParser) -> None:
 
 
 def _endurance(args: argparse.Namespace) -> int:
-    names, labels = _problem_names(args.problems), rivals.split(args.rivals)
+    names, labels = _problem_names(args.problems), registry.split(args.rivals)
     runner.plan(names, labels, [args.seed], args.trials)  # refuses what cannot be run
     use_one_thread()
     print(endurance.compare(names, labels, args.seed, args.trials))
@@ -189,12 +189,12 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 def _list(args: argparse.Namespace) -> int:
     del args
-    for purpose, names in problems.NAMES.items():
-        seeds = problems.SEEDS[purpose]
+    for purpose, names in catalogue.NAMES.items():
+        seeds = catalogue.SEEDS[purpose]
         print(f"{purpose} (seeds {seeds[0]}-{seeds[-1]}): {', '.join(names)}")
-    for family, names in problems.FAMILIES.items():
+    for family, names in catalogue.FAMILIES.items():
         print(f"{family} (reported only; seeds 0-): {names[0]} ... {names[-1]}")
-    print(f"rivals: {', '.join([*rivals.RIVALS, *rivals.own_samplers()])}")
+    print(f"rivals: {', '.join([*registry.RIVALS, *registry.own_samplers()])}")
     return 0
 
 

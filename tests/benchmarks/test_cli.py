@@ -11,10 +11,10 @@ import pytest
 
 import optuna_hdbo
 from optuna_hdbo.benchmarks import cli
-from optuna_hdbo.benchmarks import clock
-from optuna_hdbo.benchmarks import overhead
-from optuna_hdbo.benchmarks import problems
-from optuna_hdbo.benchmarks import runner
+from optuna_hdbo.benchmarks.measure import clock
+from optuna_hdbo.benchmarks.measure import overhead
+from optuna_hdbo.benchmarks.measure import runner
+from optuna_hdbo.benchmarks.problems import catalogue
 
 
 def test_run_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +75,7 @@ def test_run_passes_the_grid_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     arguments = ["--rivals", "random,cmaes", "--seeds", "0,2-3", "--trials", "7", "--jobs", "2"]
     assert cli.main(["run", "--problems", "report", *arguments, "--out", str(out)]) == 0
     runs = seen["runs"]
-    assert len(runs) == len(problems.NAMES["report"]) * 3 * 2
+    assert len(runs) == len(catalogue.NAMES["report"]) * 3 * 2
     assert runs[0] == runner.Run("trimodal-10-3-3", "random", 0, 7)
     assert {run.seed for run in runs} == {0, 2, 3}
     assert (seen["out"], seen["jobs"]) == (out, 2)
@@ -84,7 +84,7 @@ def test_run_passes_the_grid_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["list"]) == 0
     out = capsys.readouterr().out
-    for names in problems.NAMES.values():
+    for names in catalogue.NAMES.values():
         for name in names:
             assert name in out
     assert "report (seeds 0-99)" in out

@@ -23,7 +23,7 @@ from optuna_hdbo._core.tree.log import signature
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.surrogate import Surrogate
 from optuna_hdbo._jit import tree as jit
-from optuna_hdbo.benchmarks import functions
+from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Record

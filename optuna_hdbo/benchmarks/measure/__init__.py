@@ -1,0 +1,1 @@
+"""Run samplers on problems and measure regret, time and memory."""

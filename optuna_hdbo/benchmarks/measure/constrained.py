@@ -1,0 +1,166 @@
+"""Problems with constraints: when something feasible is found, and how good it is in the end."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import optuna
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.problems import functions
+from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+@dataclass(frozen=True, eq=False)
+class Constrained:
+    """A function to minimise where every constraint is at most 0.
+
+    Parameters
+    ----------
+    problem : Problem
+        The function, with its feasible optimum.
+    constraints : callable
+        A point of shape (D,) to the constraints' values, shape (C,).
+    """
+
+    problem: Problem
+    constraints: Callable[[FloatArray], FloatArray]
+
+
+def _islands(x: FloatArray) -> float:
+    return float(np.sin(x[0]) + x[1])
+
+
+def _between_islands(x: FloatArray) -> FloatArray:
+    return np.array([np.sin(x[0]) * np.sin(x[1]) + 0.95])
+
+
+def _outside_of_ball(x: FloatArray) -> FloatArray:
+    return np.array([x.sum(), float(np.sqrt((x**2).sum())) - 5.0])
+
+
+def _problem(
+    name: str,
+    bounds: tuple[float, float],
+    evaluate: Callable[[FloatArray], float],
+    argopt: FloatArray,
+    optimum: float,
+) -> Problem:
+    box = np.tile(bounds, (len(argopt), 1)).astype(np.float64)
+    return Problem(name, 0, "minimize", box, evaluate, optimum, argopt)
+
+
+PROBLEMS: dict[str, Constrained] = {
+    # Gardner et al. (2014), simulation 2: islands, 1.7 % of the square, and few points feasible.
+    "islands-2": Constrained(
+        _problem(
+            "islands-2",
+            (0.0, 6.0),
+            _islands,
+            np.array([1.5 * np.pi, np.arcsin(0.95)]),
+            float(np.arcsin(0.95)) - 1.0,
+        ),
+        _between_islands,
+    ),
+    # Eriksson & Poloczek (2021): Ackley on [-5, 10]^10, its optimum on the border of a half ball.
+    "ackley-10": Constrained(
+        _problem("ackley-10", (-5.0, 10.0), functions.ackley(10).evaluate, np.zeros(10), 0.0),
+        _outside_of_ball,
+    ),
+}
+
+
+def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:
+    """Tell a trial's constraints in the way that this version of Optuna has."""
+    if hasattr(trial, "set_constraint"):
+        for i, value in enumerate(values):
+            trial.set_constraint(f"c{i}", float(value))
+    else:  # before 5.0 samplers read what a constraints_func has left
+        trial.storage.set_trial_system_attr(trial._trial_id, "constraints", values.tolist())
+
+
+def _sampler(label: str, problem: Problem, seed: int) -> optuna.samplers.BaseSampler:
+    if label == "gp" and not hasattr(optuna.Trial, "set_constraint"):
+        return optuna.samplers.GPSampler(
+            seed=seed,
+            n_startup_trials=registry.N_STARTUP_TRIALS,
+            constraints_func=lambda trial: trial.system_attrs["constraints"],
+        )
+    return registry.parse(label).build(problem, seed)
+
+
+def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, float]:
+    """Return the first feasible trial, how many were, the best regret of them, and CPU seconds.
+
+    Infinite where no trial is feasible.
+    """
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    constrained = PROBLEMS[name]
+    problem = constrained.problem
+    study = optuna.create_study(
+        direction=problem.direction, sampler=_sampler(label, problem, seed)
+    )
+    regret = np.full(n_trials, np.inf)
+    clock = Clock()
+    for t in range(n_trials):
+        trial = study.ask()
+        x = problem.suggest(trial)
+        values = constrained.constraints(x)
+        set_constraints(trial, values)
+        value = problem.evaluate(x)
+        study.tell(trial, value)
+        if np.all(values <= 0.0):
+            regret[t] = problem.regret(value)
+    clock.pause()
+    feasible = np.flatnonzero(np.isfinite(regret))
+    return {
+        "first": float(feasible[0]) if len(feasible) else np.inf,
+        "feasible": float(len(feasible)),
+        "regret": float(regret.min()),
+        "cpu": clock.cpu,
+    }
+
+
+HEAD = """\
+| problem | trials | seeds | sampler | found in | first feasible | feasible | regret | CPU s |
+|---|---:|---:|---|---:|---:|---:|---:|---:|"""
+
+
+def compare(
+    names: Sequence[str], labels: Sequence[str], seeds: Sequence[int], n_trials: int
+) -> str:
+    """Return a Markdown table: medians over seeds, of the regret its quartiles as well.
+
+    "Found in" counts the seeds that found anything feasible.
+    """
+    for name in names:
+        if name not in PROBLEMS:
+            raise ValueError(f"problem must be one of {', '.join(PROBLEMS)}, but got {name}.")
+        for label in labels:
+            registry.parse(label).build(PROBLEMS[name].problem, 0)
+    lines = [HEAD]
+    for name in names:
+        for label in labels:
+            runs = [execute(name, label, seed, n_trials) for seed in seeds]
+            column = {key: [run[key] for run in runs] for key in runs[0]}
+            # Of an infinite and a finite number there is no mean, so no median is between two.
+            low, middle, high = np.quantile(column["regret"], [0.25, 0.5, 0.75], method="higher")
+            cells = [
+                str(int(np.isfinite(column["first"]).sum())),
+                f"{np.quantile(column['first'], 0.5, method='higher') + 1:.0f}",
+                f"{np.median(column['feasible']):.0f}",
+                f"{middle:.3g} ({low:.3g}, {high:.3g})",
+                f"{np.median(column['cpu']):.1f}",
+            ]
+            lines.append(
+                f"| {name} | {n_trials} | {len(seeds)} | `{label}` | " + " | ".join(cells) + " |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)

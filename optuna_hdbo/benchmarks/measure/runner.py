@@ -1,0 +1,250 @@
+"""Run samplers on problems in worker processes and file the results, one JSON line per run."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+import multiprocessing
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from collections.abc import Iterable
+from collections.abc import Iterator
+from collections.abc import Mapping
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED
+from concurrent.futures import Future
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import wait
+from contextlib import contextmanager
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._version import __version__
+from optuna_hdbo.benchmarks import use_one_thread
+from optuna_hdbo.benchmarks.measure.clock import timed_trials
+from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.rivals import registry
+from optuna_hdbo.structure import get_selections
+
+
+@dataclass(frozen=True)
+class Run:
+    """One study to carry out; also the key that its result is filed under."""
+
+    problem: str
+    rival: str
+    seed: int
+    n_trials: int
+
+
+def plan(
+    names: Sequence[str], labels: Sequence[str], seeds: Sequence[int], n_trials: int
+) -> list[Run]:
+    """Return the runs of a grid, problem by problem, seed by seed.
+
+    Raises
+    ------
+    ValueError
+        If a name or a setting is wrong, or a seed is not of the problem's purpose: before hours
+        are spent, not after.
+    """
+    if n_trials < 1:
+        raise ValueError(f"n_trials must be at least 1, but got {n_trials}.")
+    if not (names and labels and seeds):
+        raise ValueError("there must be at least one problem, one rival and one seed.")
+    parsed = [registry.parse(label) for label in labels]
+    for name in names:
+        for seed in seeds:
+            catalogue.check_seed(name, seed)
+        for rival in parsed:
+            rival.build(catalogue.make(name, seeds[0]), seeds[0])
+    return [Run(name, r, seed, n_trials) for name in names for seed in seeds for r in labels]
+
+
+def execute(run: Run) -> dict[str, Any]:
+    """Carry out one run and return its result, ready for JSON.
+
+    Time is what the sampler and Optuna take: ``ask``, every ``suggest``, ``tell``; not the
+    objective. CPU time counts all threads of the process.
+    """
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    problem = catalogue.make(run.problem, run.seed)
+    rival = registry.parse(run.rival)
+    sampler = rival.build(problem, run.seed)
+    study = optuna.create_study(direction=problem.direction, sampler=sampler)
+    regret, wall, cpu = np.empty(run.n_trials), np.empty(run.n_trials), np.empty(run.n_trials)
+    trials = timed_trials(study, problem, run.n_trials, rival.n_workers, run.seed)
+    for t, (value, clock) in enumerate(trials):
+        regret[t], wall[t], cpu[t] = problem.regret(value), clock.wall, clock.cpu
+    result = {
+        "problem": run.problem,
+        "rival": run.rival,
+        "seed": run.seed,
+        "n_trials": run.n_trials,
+        "purpose": problem.purpose,
+        "regret": _rounded(np.minimum.accumulate(regret), 6),
+        "mean_regret": _rounded([regret.mean()], 6)[0],
+        "average_regret": _rounded(np.cumsum(regret) / np.arange(1, run.n_trials + 1), 4),
+        "wall": _summary(wall),
+        "cpu": _summary(cpu),
+        "versions": {
+            "optuna": optuna.__version__,
+            "optuna_hdbo": __version__,
+            "numpy": np.__version__,
+        },
+    }
+    with suppress(ValueError):  # of a sampler that selects nothing
+        result["selections"] = [list(s.parameters) for s in get_selections(study)]
+    return result
+
+
+def _summary(seconds: FloatArray) -> dict[str, Any]:
+    numbers = _rounded([float(np.median(seconds)), seconds.mean(), seconds.sum()], 4)
+    summary = dict(zip(("median", "mean", "total"), numbers, strict=True))
+    return {**summary, "per_trial": _rounded(seconds, 4)}
+
+
+def _rounded(numbers: Iterable[float], digits: int) -> list[float]:
+    return [float(f"{number:.{digits}g}") for number in numbers]
+
+
+def check_out(path: Path) -> None:
+    """Raise ``ValueError`` unless results can be written to a path, before hours are spent."""
+    if path.is_dir():
+        raise ValueError(f"--out must be a file, but {path} is a folder.")
+    if not path.parent.is_dir():
+        raise ValueError(f"--out must be in a folder that exists, but {path.parent} does not.")
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Read a results file, leaving out lines that are not results, such as half-written ones.
+
+    Raises
+    ------
+    ValueError
+        If the path is a folder.
+    """
+    if path.is_dir():
+        raise ValueError(f"a results file is needed, but {path} is a folder.")
+    if not path.exists():
+        return []
+    results = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            result = json.loads(line.decode("utf-8"))
+            _check(result)
+        except (ValueError, KeyError, TypeError):
+            print(f"Line {number} of {path.name} is incomplete and is left out.", file=sys.stderr)
+        else:
+            results.append(result)
+    return results
+
+
+def _check(result: Mapping[str, Any]) -> None:
+    """Raise an error unless a result says which run it is of, in the right types."""
+    key = _key(result)
+    texts = key.problem, key.rival, result["purpose"]
+    numbers = key.seed, key.n_trials
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError
+    if not all(isinstance(number, int) for number in numbers):
+        raise TypeError
+
+
+def _key(result: Mapping[str, Any]) -> Run:
+    return Run(result["problem"], result["rival"], result["seed"], result["n_trials"])
+
+
+def _append(path: Path, result: Mapping[str, Any]) -> None:
+    """Append a line in one write, so that two writers of one file do not mix lines."""
+    line = json.dumps(result) + "\n"
+    with path.open("ab+") as file:
+        if file.tell() > 0:
+            file.seek(-1, os.SEEK_END)
+            line = line if file.read(1) == b"\n" else "\n" + line
+        file.write(line.encode())
+
+
+def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
+    """Carry out the runs that ``out`` does not hold yet; return how many of them failed.
+
+    A run that fails is named on standard error and not filed, so that it is tried again when the
+    same command is given again.
+    """
+    finished = {_key(result) for result in read(out)}
+    to_do = [run for run in dict.fromkeys(runs) if run not in finished]
+    print(f"{len(to_do)} of {len(runs)} runs to do.", file=sys.stderr)
+    use_one_thread()  # read by the workers, which are started afresh
+    n_failed = 0
+    with _workers(jobs) as pool, _progress(len(to_do)) as say:
+        for run, future in _completed(pool, to_do, jobs):
+            label = f"{run.problem} {run.rival} seed {run.seed}"
+            error = future.exception()
+            if error is not None:
+                n_failed += 1
+                say(f"{label}: failed: {error!r}")
+                continue
+            result = future.result()
+            _append(out, result)
+            say(f"{label}: regret {result['regret'][-1]:.4g}, {result['wall']['total']:.1f} s")
+    return n_failed
+
+
+def _workers(jobs: int) -> ProcessPoolExecutor:
+    """Return a pool of fresh processes that end with this one, however it ends."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    # A pool's workers would compute on, and then wait for ever, where their parent was killed.
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield what says on standard error that one more run is over: a bar, or lines in a log."""
+    if sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None:
+        with importlib.import_module("tqdm").tqdm(total=total, unit="run") as bar:
+
+            def say(text: str) -> None:
+                bar.write(text, file=sys.stderr)
+                bar.update()
+
+            yield say
+    else:
+        count = itertools.count(1)
+        yield lambda text: print(f"[{next(count)}/{total}] {text}", file=sys.stderr, flush=True)
+
+
+def _completed(
+    pool: ProcessPoolExecutor, runs: Sequence[Run], jobs: int
+) -> Iterator[tuple[Run, Future[dict[str, Any]]]]:
+    """Yield runs as they finish, with few of them queued: an interrupt then stops soon."""
+    queue = iter(runs)
+    pending = {pool.submit(execute, run): run for run in itertools.islice(queue, jobs)}
+    while pending:
+        finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in finished:
+            run = pending.pop(future)
+            for following in itertools.islice(queue, 1):
+                pending[pool.submit(execute, following)] = following
+            yield run, future

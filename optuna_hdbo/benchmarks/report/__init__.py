@@ -1,0 +1,1 @@
+"""Tables, curves and pages made of results."""

@@ -1,0 +1,86 @@
+"""Figures 1 to 3 of Tran-The et al. (2020): dimensions, numbers of subspaces, their dimension.
+
+It wants runs with MS-UCB and with the whole cube as its only subspace, which is GP-UCB at as many
+evaluations of the acquisition, and on ``ackley-100`` and ``ellipsoid-100`` with other settings::
+
+    run --problems ackley-50,levy-50,ellipsoid-50,camelback-50,ackley-100,levy-100,ellipsoid-100
+        --rivals "MSUCBSampler,MSUCBSampler:d=1000,anchors=None" --seeds 0-9 --out ms_ucb.jsonl
+    run --problems ackley-100,ellipsoid-100 --seeds 0-9 --out ms_ucb.jsonl --rivals
+        "MSUCBSampler:n0=10,MSUCBSampler:alpha=1,MSUCBSampler:d=1,MSUCBSampler:d=2,MSUCBSampler:d=10"
+    page ms_ucb ms_ucb.jsonl --out pages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.report import curves
+from optuna_hdbo.benchmarks.report.curves import Result
+
+
+FAMILIES = ("ackley", "levy", "ellipsoid", "camelback")
+SIZES = (20, 50, 100, 500)
+VARIED = ("ellipsoid-100", "ackley-100")
+
+
+def make(results: Sequence[Result], folder: Path) -> str:
+    """Write the figures to a folder and return the page."""
+    problems = [f"{family}-{size}" for size in SIZES for family in FAMILIES]
+    runs = [r for r in results if r["problem"] in problems]
+    if not any(r["rival"].startswith("MSUCBSampler") for r in runs):
+        raise ValueError(
+            f"results must hold runs of MSUCBSampler on {', '.join(problems)}, but none of "
+            f"{len(results)} is one."
+        )
+    varied = [r for r in runs if _setting(r) is not None]
+    plain = [r for r in runs if _setting(r) is None]
+    defaults = [r for r in plain if r["rival"] == "MSUCBSampler"]
+    lines = ["# MS-UCB: the paper's figures"]
+    for number, title, chosen, only in (
+        (1, "Dimensions", plain, problems),
+        (2, "Numbers of subspaces", [*defaults, *_with(varied, "n0", "alpha")], VARIED),
+        (3, "Dimension of the subspaces", [*defaults, *_with(varied, "d")], VARIED),
+    ):
+        panels = [(p, rows) for p in only if (rows := curves.by_label(chosen, p))]
+        if not panels or (number > 1 and chosen == defaults):
+            continue
+        image = f"ms_ucb_figure{number}.png"
+        curves.draw(panels, _log_regret, "log10 regret", folder / image, log=False)
+        lines += [
+            f"## {title} (Figure {number})",
+            "Regret after the last trial: median over seeds (quartiles).",
+            table(chosen, only),
+            f"![{title}]({image})",
+        ]
+    return "\n\n".join(lines)
+
+
+def _setting(result: Result) -> str | None:
+    """Return which of N0, alpha and d alone was changed from the default, if one was."""
+    name, _, settings = result["rival"].partition(":")
+    if name != "MSUCBSampler" or "," in settings:
+        return None
+    key = settings.partition("=")[0]
+    return key if key in ("n0", "alpha", "d") else None
+
+
+def _with(results: Sequence[Result], *keys: str) -> list[Result]:
+    return [r for r in results if _setting(r) in keys]
+
+
+def _log_regret(result: Result) -> FloatArray:
+    return np.log10(np.maximum(np.array(result["regret"], np.float64), 1e-8))
+
+
+def _quartiles(results: Sequence[Result]) -> str:
+    low, middle, high = np.quantile([r["regret"][-1] for r in results], [0.25, 0.5, 0.75])
+    return f"{middle:.3g} ({low:.3g}, {high:.3g})"
+
+
+def table(results: Sequence[Result], problems: Sequence[str]) -> str:
+    """Return the regrets of every sampler on every problem, over the seeds that all have."""
+    return curves.table(results, problems, _quartiles)

@@ -1,0 +1,203 @@
+"""Samplers to compare, by name.
+
+``random``, ``tpe-default``, ``tpe``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and every sampler
+class of this package. The latter take settings after a colon: ``AddGPUCBSampler:published`` is
+``AddGPUCBSampler.as_published()``, ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
+and both can be combined. ``decomposition=known`` stands for the problem's true groups.
+``8*AddGPUCBSampler`` keeps eight trials under way.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import re
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field
+from typing import Any
+
+import optuna
+from optuna.samplers import BaseSampler
+
+from optuna_hdbo.benchmarks.problems.instances import Problem
+
+
+N_STARTUP_TRIALS = 10
+
+
+def _random(seed: int) -> BaseSampler:
+    return optuna.samplers.RandomSampler(seed=seed)
+
+
+def _tpe_default(seed: int) -> BaseSampler:
+    return optuna.samplers.TPESampler(seed=seed)
+
+
+def _tpe(seed: int) -> BaseSampler:
+    return optuna.samplers.TPESampler(
+        multivariate=True,
+        n_startup_trials=N_STARTUP_TRIALS,
+        constant_liar=False,
+        seed=seed,
+    )
+
+
+def _cmaes(seed: int) -> BaseSampler:
+    return optuna.samplers.CmaEsSampler(seed=seed)
+
+
+def _gp(seed: int) -> BaseSampler:
+    if importlib.util.find_spec("greenlet") is None:
+        warnings.warn(
+            "greenlet is not installed: GPSampler then runs its slow fallback, and every "
+            "comparison of time with it flatters the other samplers. Install greenlet.",
+            stacklevel=2,
+        )
+    return optuna.samplers.GPSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
+
+
+def _botorch(seed: int) -> BaseSampler:
+    if importlib.util.find_spec("botorch") is None:
+        raise ValueError("the rival botorch needs the botorch package, which is not installed.")
+    module = importlib.import_module("optuna_hdbo.benchmarks.rivals.botorch_sampler")
+    sampler: BaseSampler = module.BoTorchSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
+    return sampler
+
+
+def _turbo(seed: int) -> BaseSampler:
+    if importlib.util.find_spec("optunahub") is None:
+        raise ValueError("the rival turbo needs the optunahub package, which is not installed.")
+    module = importlib.import_module("optunahub").load_module("samplers/turbo")
+    # Its startup trials are counted per trust region: its own default is the fair number.
+    sampler: BaseSampler = module.TuRBOSampler(seed=seed, warn_independent_sampling=False)
+    return sampler
+
+
+RIVALS: dict[str, Callable[[int], BaseSampler]] = {
+    "random": _random,
+    "tpe-default": _tpe_default,
+    "tpe": _tpe,
+    "cmaes": _cmaes,
+    "gp": _gp,
+    "botorch": _botorch,
+    "turbo": _turbo,
+}
+
+
+def own_samplers() -> dict[str, type[BaseSampler]]:
+    """Return the samplers of this package by class name."""
+    package = importlib.import_module("optuna_hdbo")
+    names = [name for name in getattr(package, "__all__", ()) if name.endswith("Sampler")]
+    return {name: getattr(package, name) for name in names}
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A sampler's name with its settings, as parsed from the command line.
+
+    Parameters
+    ----------
+    label : str
+        The text it was parsed from; what results are filed under.
+    name : str
+        A key of :data:`RIVALS` or a sampler class of this package.
+    published : bool
+        Whether to build it with ``as_published``.
+    settings : dict
+        Keywords of the constructor.
+    n_workers : int
+        Trials under way at a time.
+    """
+
+    label: str
+    name: str
+    published: bool = False
+    settings: dict[str, Any] = field(default_factory=dict)
+    n_workers: int = 1
+
+    def build(self, problem: Problem, seed: int) -> BaseSampler:
+        """Return the sampler for a problem."""
+        if self.name in RIVALS:
+            return RIVALS[self.name](seed)
+        samplers = own_samplers()
+        if self.name not in samplers:
+            known = ", ".join([*RIVALS, *samplers])
+            raise ValueError(f"rival must be one of {known}, but got {self.name}.")
+        settings = dict(self.settings)
+        if settings.get("decomposition") == "known":
+            if problem.groups is None:
+                raise ValueError(
+                    f"decomposition=known needs a problem with groups, but got {problem.name}."
+                )
+            settings["decomposition"] = [list(group) for group in problem.groups]
+        cls: Any = samplers[self.name]
+        try:
+            sampler: BaseSampler = (cls.as_published if self.published else cls)(
+                seed=seed, **settings
+            )
+        except TypeError as error:  # a keyword that the sampler does not have
+            raise ValueError(f"{self.label} cannot be built: {error}") from error
+        return sampler
+
+
+def _pieces(text: str) -> list[str]:
+    """Split at commas outside of brackets and quotes."""
+    pieces, depth, quote = [""], 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+        else:
+            depth += (char in "([{") - (char in ")]}")
+        if char == "," and depth == 0 and not quote:
+            pieces.append("")
+        else:
+            pieces[-1] += char
+    return [piece.strip() for piece in pieces if piece.strip()]
+
+
+def split(text: str) -> list[str]:
+    """Split a comma-separated list of rivals whose settings hold commas themselves.
+
+    A piece that is ``published`` or a keyword belongs to the sampler before it.
+    """
+    labels: list[str] = []
+    for piece in _pieces(text):
+        is_setting = ":" not in piece.split("=")[0] and ("=" in piece or piece == "published")
+        if is_setting and labels:
+            labels[-1] += "," + piece
+        else:
+            labels.append(piece)
+    return labels
+
+
+def parse(label: str) -> Rival:
+    """Parse one rival, such as ``8*AddGPUCBSampler:published,n_cyc=10``."""
+    many = re.match(r"([1-9]\d*)\*", label)
+    n_workers = int(many[1]) if many else 1
+    name, _, rest = label[many.end() if many else 0 :].partition(":")
+    published, settings = False, {}
+    for piece in _pieces(rest):
+        key, equals, value = (part.strip() for part in piece.partition("="))
+        if key == "published" and not equals:
+            published = True
+        elif key.isidentifier() and equals:
+            settings[key] = _literal(value)
+        else:
+            raise ValueError(
+                f"a setting must be 'published' or 'keyword=value', but got {piece!r} in {label}."
+            )
+    if rest and name in RIVALS:
+        raise ValueError(f"{name} takes no settings, but got {label}.")
+    return Rival(label, name, published, settings, n_workers)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text

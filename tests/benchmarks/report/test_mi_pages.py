@@ -1,0 +1,64 @@
+"""The pages of GP-MI and MS-UCB, from results made up for the purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optuna_hdbo.benchmarks.report.pages import gp_mi
+from optuna_hdbo.benchmarks.report.pages import ms_ucb
+
+
+def result(problem: str, rival: str, seed: int, regret: float) -> dict[str, Any]:
+    return {
+        "problem": problem,
+        "rival": rival,
+        "seed": seed,
+        "n_trials": 3,
+        "regret": [3 * regret, 2 * regret, regret],
+        "mean_regret": 2 * regret,
+        "average_regret": [3 * regret, 2.5 * regret, 2 * regret],
+    }
+
+
+def test_gp_mi(tmp_path: Path) -> None:
+    mi, ucb = "GPMISampler:alternate=False", "GPMISampler:alternate=False,exploration=ucb"
+    results = [result("gp-2", mi, s, 1.0 + s) for s in range(2)]
+    results += [result("gp-2", ucb, s, 4.0) for s in range(3)]
+    results += [result("himmelblau-2", mi, 0, 1.0)]
+    results += [result("himmelblau-2", f"{mi},delta=0.1", 0, 7.0)]
+    text = gp_mi.make(results, tmp_path)
+    assert "| gp-2 | 3 | 2 | 3 ± 0.71 | 8 ± 0 |" in text
+    assert "| himmelblau-2 | 3 | 1 | 14 ± 0 | 2 ± 0 |" in text
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "gp_mi_figure3.png",
+        "gp_mi_figure4.png",
+    }
+    with pytest.raises(ValueError, match="results must hold runs on gp-2"):
+        gp_mi.make([result("levy-20", mi, 0, 1.0)], tmp_path)
+
+
+def test_ms_ucb(tmp_path: Path) -> None:
+    results = [
+        result(problem, rival, seed, regret)
+        for problem in ("ackley-50", "ackley-100")
+        for rival, regret in [
+            ("MSUCBSampler", 1.0),
+            ("MSUCBSampler:d=1000,anchors=None", 2.0),
+            ("MSUCBSampler:n0=10", 3.0),
+            ("MSUCBSampler:d=2", 4.0),
+        ]
+        for seed in range(3)
+    ]
+    text = ms_ucb.make(results, tmp_path)
+    one, two, three = text.split("## ")[1:]
+    assert "| ackley-50 | 3 | 3 | 1 (1, 1) | 2 (2, 2) |" in one
+    assert "n0" not in one
+    assert "| ackley-100 | 3 | 3 | 1 (1, 1) | 3 (3, 3) |" in two
+    assert "ackley-50" not in two
+    assert "| ackley-100 | 3 | 3 | 1 (1, 1) | 4 (4, 4) |" in three
+    assert len(list(tmp_path.iterdir())) == 3
+    with pytest.raises(ValueError, match="results must hold runs of MSUCBSampler"):
+        ms_ucb.make([result("ackley-50", "gp", 0, 1.0)], tmp_path)
