@@ -51,20 +51,21 @@ def _compile(function: F, **options: Any) -> F:
     except RuntimeError:  # no folder for a cache can be written: compile in every process
         return njit(**options)(function)  # type: ignore[no-any-return]
     if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT
-        dispatcher._cache = _ForgivingCache(dispatcher._cache)
+        dispatcher._cache = _ForgivingCache(dispatcher._cache, function.__qualname__)
     return dispatcher  # type: ignore[no-any-return]
 
 
 class _ForgivingCache:
     """Numba's cache of one function; where it fails, it costs time and not a study.
 
-    A disk may fill up or a folder vanish, a file may be cut off or come from elsewhere. And two
-    processes that compile for different types of arguments at once give their files the same
-    name, so that what is loaded must be looked at.
+    A disk may fill up or a folder vanish, a file may be cut off or be that of another function.
+    And two processes that compile for different types of arguments at once give their files the
+    same name. So the function and the types of what is loaded are checked.
     """
 
-    def __init__(self, cache: Any) -> None:
+    def __init__(self, cache: Any, qualname: str) -> None:
         self._cache = cache
+        self._qualname = qualname
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
@@ -72,8 +73,11 @@ class _ForgivingCache:
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
             found = self._cache.load_overload(sig, target_context)
+            if found is None:
+                return None
             wanted, _ = sigutils.normalize_signature(sig)
-            return found if found is None or tuple(found.signature.args) == wanted else None
+            right = tuple(found.signature.args) == wanted
+            return found if right and found.fndesc.qualname == self._qualname else None
         except Exception:  # anything may be in a file
             return None
 

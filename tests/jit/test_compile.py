@@ -124,6 +124,23 @@ def test_files_of_another_signature_are_not_run(package: Path) -> None:
     assert run(package, f"{exchange}print(callee(1.5), callee(3))", **env) == ["2.5", "4.0"]
 
 
+def test_files_of_another_function_are_not_run(package: Path) -> None:
+    """Even of the same signature: it may read arrays of other shapes."""
+    folder = package.parents[1] / "cache"
+    env = {"NUMBA_CACHE_DIR": str(folder)}
+    script = (
+        "from optuna_hdbo._jit.caller import cancels\n"
+        "from optuna_hdbo._jit.callee import callee\n"
+        "print(callee(1.0), cancels(1.0))"
+    )
+    assert run(package, script, **env) == ["2.0", "0.0"]
+    (one,), (two,) = folder.glob("**/*callee*.nbc"), folder.glob("**/*cancels*.nbc")
+    content = one.read_bytes(), two.read_bytes()
+    two.write_bytes(content[0])
+    one.write_bytes(content[1])
+    assert run(package, script, **env) == ["2.0", "0.0"]
+
+
 @pytest.mark.parametrize(
     "function",
     [pytest.param(value, id=name) for name, value in compiled_functions()] or [None],
