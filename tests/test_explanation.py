@@ -182,7 +182,8 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
     evidence = "plain:dimension-scaled:warped:evidence"
     report = {"predicted": 1.0, "std": 1.0}
     tell(study, 1.25, "tree", {evidence: [3.0, 0.0, 0.0]}, report)
-    tell(study, 1.75, "tree", {"plain:inverse-square:evidence": [-1.0, 0.0, 0.0]}, report)
+    record = {"plain:inverse-square:evidence": [-1.0, 0.0, 0.0]}
+    tell(study, 1.75, "tree", record, {"predicted": 0.0, "std": 1.0})  # off by 1.75: covered
     tell(study, None, "local", {evidence: [7.5, 0.0, 0.0]}, state=TrialState.FAIL)
     found = explain(study)
     assert found.trial is None
