@@ -48,13 +48,14 @@ class GPMISampler(PublishedSampler):
     ard : bool
         A lengthscale per parameter, or one for all; additive models have one per parameter.
     priors : bool
-        Whether hyperparameters have priors, two in turn; or the marginal likelihood alone.
+        Whether there are two models with different priors of the hyperparameters, of which one is
+        drawn for each query by the evidence for it; or one without priors.
     noise : float or None
         Standard deviation of the noise as a share of that of the values, at most 1; ``None``
         learns it. Additive models learn it.
     n_cyc : int or None
-        Observations between two fits; ``None`` is 5 % of the observations (8 % for additive
-        models), at least 2.
+        Observations between two fits; ``None`` is 8 % of the observations (2.5 % for a single
+        model without groups), at least 2.
     max_group_size : int or None
         A number makes the model additive, with learned groups of at most this many parameters and
         a gamma for each group. ``None`` is one group of all, unless ``decomposition`` is given.

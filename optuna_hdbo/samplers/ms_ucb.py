@@ -52,9 +52,12 @@ class MSUCBSampler(PublishedSampler):
         A lengthscale per parameter, or one for all. ``None`` has one per parameter up to 200
         parameters.
     priors : bool
-        Whether hyperparameters have priors, two in turn; or the marginal likelihood alone.
+        Whether there are two models with different priors of the hyperparameters, of which one is
+        drawn for each query by the evidence for it; or one without priors. A model with one
+        lengthscale for all parameters is always alone.
     n_cyc : int or None
-        Observations between two fits; ``None`` is 5 % of the observations, at least 2.
+        Observations between two fits; ``None`` is 8 % of the observations with two models, 2.5 %
+        with one, 5 % with one lengthscale for all parameters, and at least 2.
     n_starts : int
         Candidates from which gradients are followed.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned

@@ -27,7 +27,9 @@ class Prior:
     dimension : int
         Number of columns that interact, D of the dimension-scaled prior.
     scale, noise : bool
-        Whether Gamma(2, M) on each of M group scales and Gamma(1.1, 30) on the noise apply.
+        Whether Gamma(2, M) on each of M fitted scales and Gamma(1.1, 30) on the noise apply.
+        Groups that share one scale count as one: a sum over D single columns then has Gamma(2, 1)
+        on the variance of each column.
     """
 
     lengthscale: PriorName = "inverse-square"
