@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -202,6 +203,11 @@ def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | Non
 def study_key(study: Study) -> tuple[object, int, str]:
     """Return what identifies a study; numbers and names repeat between storages."""
     return study._storage, study._study_id, study.study_name
+
+
+def trial_key(trial: FrozenTrial) -> tuple[int, datetime | None]:
+    """Return what tells a finished trial from one of equal number in another study."""
+    return trial._trial_id, trial.datetime_complete
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:

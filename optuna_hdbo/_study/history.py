@@ -127,14 +127,17 @@ class History:
         ``trials`` may be given if they have been listed since the last call.
         """
         key = study_key(study)
-        if key != self._study or space is not self._space:
-            self._forget()
-            self._study, self._space = key, space
-            self._allocate(16, len(space.domain))
         trials = read_trials(study) if trials is None else trials
-        if self._is_unchanged(trials, trial.number):
+        if key != self._study or space is not self._space:
+            self._study = None
+            self._forget()
+            self._space = space
+            self._allocate(16, len(space.domain))
+        elif self._is_unchanged(trials, trial.number):
             assert self._last is not None
             return self._last
+        # Not valid before all is taken in: an interrupted read starts over the next time.
+        self._study = None
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
         running = []
         for other in self._unsettled(trials):
@@ -148,6 +151,7 @@ class History:
                 self._open.discard(other.number)
                 self._settle(other, space, sign)
         self._last = self._observations(space, running, trial.number, sign)
+        self._study = key
         return self._last
 
     def _is_unchanged(self, trials: list[FrozenTrial], asking: int) -> bool:

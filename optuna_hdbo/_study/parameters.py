@@ -10,6 +10,8 @@ from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._study.attributes import trial_key
+
 
 class CommonParameters:
     """The parameters that all finished trials of a study have, with the same distribution.
@@ -26,9 +28,21 @@ class CommonParameters:
     def __init__(self, include_pruned: bool) -> None:
         pruned = (TrialState.PRUNED,) if include_pruned else ()
         self._states = (TrialState.COMPLETE, *pruned)
+        self._known_by: FrozenTrial | None = None  # a finished trial
         self._n_final = 0  # trials of smaller number are known
         self._common: dict[str, BaseDistribution] | None = None
         self._varying: dict[str, BaseDistribution] = {}
+
+    def goes_on_in(self, trials: Sequence[FrozenTrial]) -> bool:
+        """Tell whether these trials are those of the last call, further on, and new ones.
+
+        A study that was deleted and made again has the same name and, in some storages, the same
+        number.
+        """
+        old = self._known_by
+        if old is None:
+            return True
+        return old.number < len(trials) and trial_key(trials[old.number]) == trial_key(old)
 
     def among(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
         """Return those parameters by name, without the ones of a single value.
@@ -38,6 +52,8 @@ class CommonParameters:
         trials : sequence of FrozenTrial
             By ascending number: those of the last call, perhaps in a later state, and new ones.
         """
+        if self._known_by is None:
+            self._known_by = next((trial for trial in trials if trial.state.is_finished()), None)
         n_final = None
         for trial in reversed(trials):
             if trial.number < self._n_final:
@@ -59,5 +75,6 @@ class CommonParameters:
         else:
             common = {n: d for n, d in self._common.items() if distributions.get(n) == d}
         if self._common is None or len(common) < len(self._common):
-            self._common = common
+            # In this order: interrupted in between, the next call does it again.
             self._varying = {n: copy.deepcopy(d) for n, d in common.items() if not d.single()}
+            self._common = common

@@ -163,11 +163,11 @@ class MethodSampler(BaseSampler):
         """Return the parameters that all finished trials have in common and that vary."""
         self._refuse_multi_objective(study)
         with self._lock:
-            key = study_key(study)
-            if key != self._study:
-                self._study = key
+            key, trials = study_key(study), read_trials(study)
+            if key != self._study or not self._common.goes_on_in(trials):
                 self._common = CommonParameters(self._use_pruned)
-            trials = read_trials(study)
+                self._space = SearchSpace({})  # without it, nothing is left of the history
+                self._study = key  # last: interrupted in between, the next call does it again
             # Optuna asks for a point right after this: no need to list them again.
             self._listed = trial, trials
             return self._common.among(trials)

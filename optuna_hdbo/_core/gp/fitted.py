@@ -154,7 +154,8 @@ class FactorCache:
         if rows is not None:
             at_once = int(np.searchsorted(rows, fitted.n))
             X, y = X[rows], y[rows]
-        factor = self._factor
+        # Taken out while it is changed: one that was left halfway is not used again.
+        factor, self._factor = self._factor, None
         kept = 0
         if factor is not None and self._identity == fitted.identity:
             kept = min(len(factor), len(X))

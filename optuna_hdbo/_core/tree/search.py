@@ -39,7 +39,10 @@ class TreeSearch:
         self, domain: Domain, seen: Observations, streams: Streams
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float], Tree]:
         """Return the next point (D,), what to record and to report with it, and the tree."""
-        grown = self.replay.grow(domain, seen)
+        # Another one meanwhile: what an interrupt leaves half done is not used again.
+        replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.guide)
+        grown = replay.grow(domain, seen)
+        self.replay = replay
         tree = grown.tree
         report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
         if grown.node is not None:

@@ -116,8 +116,7 @@ class ConditionalCache:
     """Keeps the last conditional distribution, which only new generations or columns change."""
 
     def __init__(self) -> None:
-        self._key: tuple[bytes, ...] = ()
-        self._last: Conditional | None = None
+        self._last: tuple[tuple[bytes, ...], Conditional] | None = None
 
     def conditional(
         self, U: FloatArray, rows: tuple[IntArray, ...], size: int, columns: IntArray
@@ -125,10 +124,9 @@ class ConditionalCache:
         """Return the Gaussian of generations given the values of some columns."""
         used = U[: 1 + max(int(r.max()) for r in rows)]
         key = (used.tobytes(), columns.tobytes(), *(r.tobytes() for r in rows))
-        if self._last is None or key != self._key:
-            self._last = follow(U, rows, size).given(columns)
-            self._key = key
-        return self._last
+        if self._last is None or key != self._last[0]:
+            self._last = key, follow(U, rows, size).given(columns)
+        return self._last[1]
 
 
 class Strategy:
