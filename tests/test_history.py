@@ -575,9 +575,9 @@ def test_what_was_just_written_is_parsed_only_if_that_changes_it(
 ) -> None:
     calls = []
 
-    def counted(trial: FrozenTrial) -> StoredSuggestion | None:
+    def counted(trial: FrozenTrial, n_columns: int) -> StoredSuggestion | None:
         calls.append(trial.number)
-        return read_suggestion(trial)
+        return read_suggestion(trial, n_columns)
 
     monkeypatch.setattr("optuna_hdbo._study.history.read_suggestion", counted)
     history, space = History("fake", use_pruned=True), SearchSpace(SPACE)

@@ -12,6 +12,9 @@ from optuna_hdbo._core.observations import Record
 
 T = TypeVar("T")
 
+MOST_UNREADABLE = 64
+"""After so many entries under a key that do not parse, there is nothing to recall."""
+
 
 class Memory:
     """Decisions under keys: those of earlier suggestions, and this suggestion's own.
@@ -43,8 +46,14 @@ class Memory:
         """Return the newest decision under a key that ``parse`` does not turn into ``None``."""
         if key in self.kept and (found := parse(self.kept[key])) is not None:
             return found
+        n_unreadable = 0
         for record in reversed(self.records):
             data = record.data.get(key)
-            if data is not None and (found := parse(data)) is not None:
+            if data is None:
+                continue
+            if (found := parse(data)) is not None:
                 return found
+            n_unreadable += 1
+            if n_unreadable == MOST_UNREADABLE:
+                break
         return None

@@ -25,5 +25,6 @@ class Streams:
 
     def generator(self, purpose: str, step: int) -> np.random.Generator:
         """Return the generator of ``purpose`` (any text) at ``step`` (non-negative)."""
-        key = (abs(self.seed), int(self.seed < 0), zlib.crc32(purpose.encode()), step)
+        text = purpose.encode(errors="surrogatepass")  # a parameter's name may be any string
+        key = (abs(self.seed), int(self.seed < 0), zlib.crc32(text), step)
         return np.random.default_rng(np.random.SeedSequence(key))

@@ -33,6 +33,9 @@ CHUNK_LENGTH = 2045
 MAX_LENGTH = 2**22
 """Longer texts are not from this package and are not parsed."""
 
+LENGTH, LENGTH_PER_COLUMN = 2**16, 2**13
+"""Longest text that a sampler parses: so many characters, and so many more per parameter."""
+
 _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
 _ATOMS = frozenset((str, int, float, bool, type(None)))
@@ -48,7 +51,23 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+def _parse_integer(text: str) -> int:
+    # Longer ones are no floats, and Python refuses to write those of more than 4300 digits.
+    if len(text) > 310 or not math.isfinite(float(text)):
+        raise ValueError("an integer is beyond floats")
+    return int(text)
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):  # which could not be written again
+        raise ValueError("a number is beyond floats")
+    return number
+
+
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_int=_parse_integer, parse_float=_parse_float
+)
 _ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 
 
@@ -122,8 +141,14 @@ def stored_chunks(trial: FrozenTrial) -> list[Any]:
     return chunks
 
 
-def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
+def read_suggestion(trial: FrozenTrial, n_columns: int | None = None) -> StoredSuggestion | None:
     """Return what :func:`write_suggestion` stored, ``None`` if there is nothing (yet).
+
+    Parameters
+    ----------
+    trial : FrozenTrial
+    n_columns : int or None
+        Parameters of the search space, which limit the length; ``None`` for no such limit.
 
     Raises
     ------
@@ -135,8 +160,11 @@ def read_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
         return None
     if not all(isinstance(chunk, str) for chunk in chunks):
         raise ValueError("a chunk is not a string")
-    if sum(map(len, chunks)) > MAX_LENGTH:
-        raise ValueError(f"longer than {MAX_LENGTH} characters")
+    most = MAX_LENGTH
+    if n_columns is not None:
+        most = min(most, LENGTH + LENGTH_PER_COLUMN * n_columns)
+    if sum(map(len, chunks)) > most:
+        raise ValueError(f"longer than {most} characters")
     try:
         # A retried trial may carry the tail of a longer, older text: stop where the object ends.
         fields, _ = _DECODER.raw_decode("".join(chunks))
@@ -217,9 +245,16 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
         if constraints is None:
             values = trial.system_attrs.get("constraints") or ()
             constraints = {str(i): value for i, value in enumerate(values)}
-        return {name: float(value) for name, value in constraints.items()}
+        return {name: _constraint(value) for name, value in constraints.items()}
     except (TypeError, ValueError):
         return {}
+
+
+def _constraint(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond floats
+        return math.inf if value > 0 else -math.inf
 
 
 def is_enqueued(trial: FrozenTrial) -> bool:

@@ -244,7 +244,7 @@ class History:
 
     def _read_suggestion(self, trial: FrozenTrial) -> StoredSuggestion | None:
         try:
-            return read_suggestion(trial)
+            return read_suggestion(trial, self._X.shape[1])
         except ValueError as error:
             self._warn_ignored(trial, error)
             return None

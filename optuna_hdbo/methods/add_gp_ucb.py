@@ -186,7 +186,8 @@ class AddGPUCB:
         if self.shrink_bandwidth:
             std = math.sqrt(posterior.predict(x[None])[1][0])
             small = small + 1 if std < 0.002 else 0
-            cap, small = (0.9 * cap, 0) if small >= 5 else (cap, small)
+            least = PUBLISHED_BOUNDS.lengthscale[0]
+            cap, small = (max(0.9 * cap, least), 0) if small >= 5 else (cap, small)
             memory.keep("cap", [float(cap), small])
         x = self._settled(domain, seen, kernel, x, groups, rng)
         return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
@@ -292,7 +293,7 @@ def _bandwidth_cap(value: Any) -> tuple[float, int] | None:
     valid = (
         isinstance(value, list)
         and [type(number) for number in value] == [float, int]
-        and 0.0 < value[0] <= PUBLISHED_BOUNDS.lengthscale[1]
+        and PUBLISHED_BOUNDS.lengthscale[0] <= value[0] <= PUBLISHED_BOUNDS.lengthscale[1]
         and 0 <= value[1] < 5
     )
     return (value[0], value[1]) if valid else None

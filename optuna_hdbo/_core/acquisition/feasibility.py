@@ -64,7 +64,8 @@ class Feasibility:
 
 def finite_constraints(seen: Observations) -> FloatArray:
     """Return the constraints' values (n, C), NaN where a trial reported none."""
-    return np.nan_to_num(seen.constraints, posinf=1e300, neginf=-1e300, nan=np.nan)
+    # Sums of these are still floats.
+    return np.asarray(np.clip(seen.constraints, -1e300, 1e300), np.float64)
 
 
 def merits(seen: Observations) -> FloatArray:

@@ -27,6 +27,10 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import modelled_rows
 
 
+MOST_COUNTED = 2**31
+"""Counts in records are below this; larger ones are not from this package."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """A kernel and when it was fitted.
@@ -109,8 +113,8 @@ class Fitted:
                 and len(scales) == len(groups)
                 and math.isfinite(float(data["log_likelihood"]))
                 and bool(np.all((numbers > 1e-12) & (numbers < 1e12)))
-                and int(data["n"]) >= 0
-                and int(data["cycle"]) >= 0
+                and all(type(data[count]) is int for count in ("n", "cycle"))
+                and all(0 <= data[count] < MOST_COUNTED for count in ("n", "cycle"))
             )
             if not valid:
                 return None
@@ -123,7 +127,7 @@ class Fitted:
                 domain.categorical,
             )
             likelihood = float(data["log_likelihood"])
-            return cls(kernel, int(data["n"]), int(data["cycle"]), likelihood, isotropic)
+            return cls(kernel, data["n"], data["cycle"], likelihood, isotropic)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):
             return None
 

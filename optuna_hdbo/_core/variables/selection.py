@@ -56,7 +56,7 @@ class Selection:
         if not isinstance(data, dict):
             return None
         n, names = data.get("n"), data.get("names")
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1 or not isinstance(names, list):
+        if type(n) is not int or not 1 <= n < 2**31 or not isinstance(names, list):
             return None
         if not names or not all(isinstance(name, str) for name in names):
             return None
