@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import optuna
@@ -40,6 +42,21 @@ if INTERPRETED and not THOROUGH:
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=100)
 hypothesis.settings.load_profile("suite")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Let ``caplog`` see the package's lines, which Optuna's logger does not pass on.
+
+    New releases of pytest do so by themselves.
+    """
+    logger = logging.getLogger("optuna")
+    missing = caplog.handler not in logger.handlers
+    if missing:
+        logger.addHandler(caplog.handler)
+    yield
+    if missing:
+        logger.removeHandler(caplog.handler)
 
 
 @pytest.fixture

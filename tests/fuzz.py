@@ -214,7 +214,7 @@ def run(plan: Plan, create: Callable[..., MethodSampler]) -> tuple[optuna.Study,
     told = Told()
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: told.messages.append(record.getMessage())  # type: ignore[method-assign]
-    logger = logging.getLogger("optuna_hdbo")
+    logger = logging.getLogger("optuna.optuna_hdbo")
     logger.addHandler(handler)
     try:
         with warnings.catch_warnings(record=True) as caught:

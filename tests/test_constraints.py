@@ -53,7 +53,7 @@ def run(name: str, n_trials: int, seed: int = 3, **settings: Any) -> optuna.Stud
 
 @every_sampler
 def test_no_warning_and_no_fallback(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+    with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         run(name, affordable(14, 12))
     assert caplog.messages == []
 
@@ -77,6 +77,6 @@ def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
 def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     sampler: MethodSampler = optuna_hdbo.AddGPUCBSampler.as_published(seed=0)
     study = optuna.create_study(sampler=sampler)
-    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+    with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         study.optimize(islands, n_trials=13)
     assert len([m for m in caplog.messages if "does not use the constraints" in m]) == 1

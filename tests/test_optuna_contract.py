@@ -42,7 +42,7 @@ class EverySampler:
 @pytest.fixture(autouse=True)
 def no_fallback(caplog: pytest.LogCaptureFixture) -> Any:
     """A sampler that quietly falls back to random points would pass every test."""
-    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+    with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         yield
     assert not [record.message for record in caplog.records if "at random" in record.message]
 

@@ -33,7 +33,7 @@ every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list
 @pytest.fixture
 def fallbacks(caplog: pytest.LogCaptureFixture) -> Any:
     """Return what was said about points drawn at random instead of asked for."""
-    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+    with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         yield lambda: [m for m in caplog.messages if "at random" in m]
 
 

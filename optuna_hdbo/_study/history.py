@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Array = TypeVar("Array", bound=np.ndarray)
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 _NOTHING: Mapping[int, float] = {}
 _NO_SUGGESTION: tuple[list[Any], None] = ([], None)

@@ -48,7 +48,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 DEFAULT_D = 5
 """The paper's d; fewer if there are fewer parameters."""

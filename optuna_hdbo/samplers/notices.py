@@ -7,7 +7,7 @@ import logging
 import numpy as np
 
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
 """What computations may raise on unfavourable data; any other exception is a bug."""

@@ -34,7 +34,7 @@ def optimise(url: str, names: list[tuple[str, str]], n_trials: int) -> None:
     problems: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: problems.append(record.getMessage())  # type: ignore[method-assign]
-    logging.getLogger("optuna_hdbo").addHandler(handler)
+    logging.getLogger("optuna.optuna_hdbo").addHandler(handler)
     storage = open_storage(url)
     for study_name, sampler in names:
         study = optuna.load_study(

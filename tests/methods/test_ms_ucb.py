@@ -87,7 +87,7 @@ def test_more_than_there_are_is_all_of_them_with_a_warning(
 ) -> None:
     domain = DOMAINS["continuous"]
     method, exact = MSUCB(d=9), MSUCB(d=5)
-    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+    with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         method.validate(domain)
         method.validate(domain)
         exact.validate(domain)

@@ -338,7 +338,7 @@ def test_no_configuration_is_asked_for_twice_and_exhaustion_is_said_once(
     for build in METHODS.values():
         caplog.clear()
         ledger = Ledger.started(domain, 1)
-        with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+        with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
             ledger.run(build(), 23)
             assert not caplog.messages
             assert len({x.tobytes() for x in ledger.X}) == 24

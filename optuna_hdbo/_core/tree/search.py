@@ -17,7 +17,7 @@ from optuna_hdbo._core.tree.nodes import Tree
 from optuna_hdbo._core.tree.replay import Replay
 
 
-_logger = logging.getLogger(__name__)
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 
 @dataclass(eq=False)
