@@ -15,6 +15,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo._core.variables import selection as selections
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 
@@ -88,6 +89,7 @@ def get_groups(study: Study) -> Groups:
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> print(get_groups(study))
     """
+    check_study(study)
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
     for _, record in _records(trials[::-1]):
@@ -151,6 +153,7 @@ def get_selections(study: Study) -> list[Selection]:
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> print(get_selections(study)[-1])
     """
+    check_study(study)
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
     found = []

@@ -84,6 +84,21 @@ def check_decomposition(
     return groups
 
 
+def check_group_sizes(
+    decomposition: Sequence[Sequence[str]] | None, max_group_size: int | None
+) -> None:
+    """Raise ``ValueError`` where a group of the decomposition has more names than allowed."""
+    if decomposition is None or max_group_size is None:
+        return
+    largest = max(decomposition, key=len)
+    if len(largest) > max_group_size:
+        raise ValueError(
+            f"decomposition must have groups of at most max_group_size={max_group_size} "
+            f"parameters, but got one of {len(largest)}: {list(largest)}. Split it, or pass "
+            f"max_group_size={len(largest)}."
+        )
+
+
 def _is_lists_of_names(value: object) -> bool:
     def is_list(item: object) -> bool:
         return isinstance(item, Iterable) and isinstance(item, Sized) and not isinstance(item, str)

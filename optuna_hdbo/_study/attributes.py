@@ -228,6 +228,15 @@ def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | Non
     return live if type(live) is list else None
 
 
+def check_study(study: object) -> None:
+    """Raise ``ValueError`` unless this is a study: the address of a storage is none."""
+    if not (hasattr(study, "_storage") and hasattr(study, "_study_id")):
+        raise ValueError(
+            f"study must be an optuna.Study, but got {study!r}. Load it with "
+            "optuna.load_study(study_name=..., storage=...)."
+        )
+
+
 def study_key(study: Study) -> tuple[object, int, str]:
     """Return what identifies a study; numbers and names repeat between storages."""
     return study._storage, study._study_id, study.study_name

@@ -25,6 +25,7 @@ from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_group_sizes
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
@@ -127,6 +128,7 @@ class AddGPUCB:
         check_beta(beta)
         self.max_group_size = max_group_size
         self.decomposition = check_decomposition(decomposition)
+        check_group_sizes(self.decomposition, max_group_size)
         self.ungrouped = ungrouped
         self.decomposition_search = decomposition_search
         self.n_decompositions = n_decompositions

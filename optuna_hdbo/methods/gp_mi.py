@@ -26,6 +26,7 @@ from optuna_hdbo._core.acquisition.information import gained
 from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_group_sizes
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
@@ -120,6 +121,7 @@ class GPMI:
         beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self.alternate = alternate
         known = check_decomposition(decomposition)
+        check_group_sizes(known, max_group_size)
         self._additive: AdditiveModel | None = None
         if known is not None or max_group_size is not None:
             size = 5 if max_group_size is None else max_group_size

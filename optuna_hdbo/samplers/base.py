@@ -34,10 +34,13 @@ from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Notices
 
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from optuna.study import Study
 
 
@@ -69,7 +72,7 @@ class MethodSampler(BaseSampler):
         Finished trials (complete, or pruned and used) before the method suggests points.
     independent_sampler : BaseSampler or None
         Samples startup trials and parameters outside the relative search space; ``None`` draws
-        them uniformly in the parameter's own (log) scale.
+        them uniformly in the parameter's own (log) scale. Exceptions that it raises end the study.
     warn_independent_sampling : bool
         Whether to warn, once per parameter, when it is sampled independently after startup.
     use_pruned : bool
@@ -77,6 +80,7 @@ class MethodSampler(BaseSampler):
         report, and is at best the median of the completed trials.
     """
 
+    _settings: Mapping[str, Any]
     supports_constraints = False
     multiplies_matrices = True
 
@@ -94,12 +98,12 @@ class MethodSampler(BaseSampler):
             raise ValueError(
                 f"n_startup_trials must be a non-negative integer, but got {n_startup_trials!r}."
             )
-        if seed is not None and not _is_integer(seed):
+        if isinstance(seed, bool) or not (seed is None or _is_integer(seed)):
             raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
         if not isinstance(independent_sampler, BaseSampler | None):
             raise ValueError(
-                "independent_sampler must be a sampler of Optuna or None, but got "
-                f"{independent_sampler!r}."
+                "independent_sampler must be a sampler of Optuna (an instance, not a class) or "
+                f"None, but got {independent_sampler!r}."
             )
         self._method = method
         self._streams = Streams(None if seed is None else operator.index(seed))
@@ -109,6 +113,16 @@ class MethodSampler(BaseSampler):
         self._use_pruned = bool(use_pruned)
         self._notices = Notices(str(self))
         self._forget()
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Keep what the user has set, for :meth:`__repr__`."""
+        self = super().__new__(cls)
+        self._settings = settings
+        return self
+
+    def __repr__(self) -> str:
+        """Return the call that makes this sampler; settings that were not given are left out."""
+        return f"{self}({', '.join(f'{k}={v!r}' for k, v in self._settings.items())})"
 
     def _forget(self) -> None:
         """Empty the cache. Everything in it can be read from the study again."""
@@ -141,8 +155,10 @@ class MethodSampler(BaseSampler):
         if self._independent_sampler is not None:
             self._independent_sampler.reseed_rng()
 
-    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+    def before_trial(self, study: Study, trial: FrozenTrial | None = None) -> None:
         """Forward to the user's independent sampler."""
+        if trial is None:  # Optuna calls this first, and a class takes the study for itself
+            raise TypeError(NO_INSTANCE)
         if self._independent_sampler is not None:
             self._independent_sampler.before_trial(study, trial)
 

@@ -15,6 +15,11 @@ NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
 MAX_WARNINGS = 10
 """At most this many parameters are warned about."""
 
+NO_INSTANCE = (
+    "sampler must be an instance, but the study got a class: write it with parentheses, such as "
+    "HDBOSampler()."
+)
+
 
 class Notices:
     """Warnings of one sampler, and what it has warned about already.

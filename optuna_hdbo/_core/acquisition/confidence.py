@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Literal
@@ -17,7 +18,10 @@ DELTA = 0.1
 
 def check_beta(beta: Beta) -> None:
     """Raise ``ValueError`` unless ``beta`` is one that :func:`root_beta` takes."""
-    if callable(beta) or (isinstance(beta, str) and beta in ("practical", "theory")):
+    if callable(beta):
+        _check_arity(beta)
+        return
+    if isinstance(beta, str) and beta in ("practical", "theory"):
         return
     number = isinstance(beta, float | int | np.floating | np.integer)
     if isinstance(beta, bool | str) or not number or not 0 <= beta < math.inf:
@@ -25,6 +29,20 @@ def check_beta(beta: Beta) -> None:
             "beta must be a finite non-negative number, a callable of the number of observations, "
             f'"practical" or "theory", but got {beta!r}.'
         )
+
+
+def _check_arity(beta: Callable[..., float]) -> None:
+    try:
+        signature = inspect.signature(beta)
+    except (TypeError, ValueError):  # of some built-in functions nothing is known
+        return
+    try:
+        signature.bind(1)
+    except TypeError as error:
+        raise ValueError(
+            "beta must be callable with one argument, the number of observations, but got "
+            f"{beta!r} with the parameters {signature}."
+        ) from error
 
 
 def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> float:

@@ -1,0 +1,94 @@
+"""What users of Optuna expect of a sampler: its log, its ``repr``, and helpful errors."""
+
+from __future__ import annotations
+
+import copy
+import io
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import optuna
+import pytest
+from exported import SAMPLERS
+
+import optuna_hdbo
+from optuna_hdbo._core.streams import Streams
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_repr_has_the_settings(name: str) -> None:
+    sampler = SAMPLERS[name](seed=3, use_pruned=False)
+    assert repr(sampler) == f"{name}(seed=3, use_pruned=False)"
+    assert repr(copy.deepcopy(sampler)) == repr(sampler)
+    assert str(sampler) == name
+
+
+def test_the_verbosity_of_optuna_holds() -> None:
+    def say() -> str:
+        heard = io.StringIO()
+        handler = logging.StreamHandler(heard)
+        logging.getLogger("optuna").addHandler(handler)
+        study = optuna.create_study(sampler=optuna_hdbo.SOOSampler(seed=0, n_startup_trials=1))
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+        study.optimize(lambda trial: trial.suggest_float(f"y{trial.number}", 0, 1), n_trials=2)
+        logging.getLogger("optuna").removeHandler(handler)
+        return heard.getvalue()
+
+    before = optuna.logging.get_verbosity()
+    assert "independently" in say()
+    try:
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        assert say() == ""
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_a_class_is_no_sampler(name: str) -> None:
+    study = optuna.create_study(sampler=SAMPLERS[name])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"must be an instance.*parentheses"):
+        study.ask()
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_seeds_are_numbers(name: str) -> None:
+    with pytest.raises(ValueError, match="seed must be an integer or None, but got True"):
+        SAMPLERS[name](seed=True)
+
+
+@pytest.mark.parametrize("beta", [lambda: 1.0, lambda t, d: 1.0])
+def test_beta_has_one_argument(beta: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match="beta must be callable with one argument"):
+        optuna_hdbo.GPUCBSampler(beta=beta)
+    optuna_hdbo.GPUCBSampler(beta=lambda t, scale=2.0: scale)
+
+
+@pytest.mark.parametrize("name", ["AddGPUCBSampler", "GPMISampler"])
+def test_groups_fit_their_limit(name: str) -> None:
+    groups = [["a", "b", "c"], ["d"]]
+    with pytest.raises(ValueError, match=r"at most max_group_size=2 .* pass max_group_size=3"):
+        SAMPLERS[name](decomposition=groups, max_group_size=2)
+    SAMPLERS[name](decomposition=groups, max_group_size=3)
+
+
+@pytest.mark.parametrize("ask", [optuna_hdbo.get_groups, optuna_hdbo.get_selections])
+def test_an_address_is_no_study(ask: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=r"study must be an optuna.Study, but got 'sqlite.*Load"):
+        ask("sqlite:///x.db")
+
+
+def test_any_string_names_a_parameter() -> None:
+    draws = [Streams(0).generator(f"independent:{name}", 0).random() for name in "\ud800\ud801"]
+    assert draws[0] != draws[1]
+
+
+def test_errors_of_the_independent_sampler_reach_the_user() -> None:
+    class Broken(optuna.samplers.RandomSampler):
+        def sample_independent(self, *args: Any, **kwargs: Any) -> Any:
+            raise RuntimeError("the user's own")
+
+    sampler = optuna_hdbo.SOOSampler(independent_sampler=Broken())
+    study = optuna.create_study(sampler=sampler)
+    with pytest.raises(RuntimeError, match="the user's own"):
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
