@@ -62,10 +62,11 @@ BELOW = {
 
 GROUND = {
     "blas": set(),
+    "lazy": set(),
     "checks": set(),
-    "domain": set(),
+    "domain": {"lazy"},
     "memory": {"observations"},
-    "observations": {"domain", "outputs"},
+    "observations": {"domain", "lazy", "outputs"},
     "outputs": {"domain"},
     "points": {"domain"},
     "streams": set(),

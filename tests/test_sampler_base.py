@@ -6,7 +6,9 @@ import ast
 import copy
 import logging
 import math
+import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
@@ -718,3 +720,20 @@ def test_trials_that_were_listed_are_those_of_the_same_study() -> None:
     sampler.sample_relative(studies[1], frozen[1], space)
     values = [sampler.method.seen[-1].in_units(y) for y in sampler.method.seen[-1].y]
     assert values == pytest.approx([t.value for t in studies[1].trials[:2]])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_sampler_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
+    """Another thread may be computing a point, and hold the lock, when a process is forked."""
+    sampler = optuna_hdbo.SOOSampler(seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    with sampler._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+            os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0

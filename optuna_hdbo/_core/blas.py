@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -57,6 +58,17 @@ def _switches() -> tuple[tuple[Callable[[], int], Callable[[int], None]], ...]:
     return tuple(switches)
 
 
+def _after_fork() -> None:
+    """Make the lock anew in a child process: another thread may have held it."""
+    global _lock, _users
+    _lock = threading.Lock()
+    _users = 0
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 class one_blas_thread:  # noqa: N801, it is used like a function
     """Limit OpenBLAS to one thread in the whole process, until the last user leaves."""
 
@@ -73,6 +85,8 @@ class one_blas_thread:  # noqa: N801, it is used like a function
     def __exit__(self, *error: object) -> None:
         global _users
         with _lock:
+            if _users == 0:  # forked since
+                return
             _users -= 1
             if _users == 0:
                 for (_, put), n in zip(_switches(), _before, strict=True):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
+
+from optuna_hdbo._core.lazy import cached_property
 
 
 FloatArray = NDArray[np.float64]

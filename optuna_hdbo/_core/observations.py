@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 from typing import Literal
 
@@ -16,6 +15,7 @@ import numpy as np
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.outputs import Output
 
 

@@ -28,6 +28,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.attributes import write_report
 from optuna_hdbo._study.attributes import write_suggestion
+from optuna_hdbo._study.forks import forget_after_fork
 from optuna_hdbo._study.history import History
 from optuna_hdbo._study.parameters import CommonParameters
 from optuna_hdbo._study.space import SearchSpace
@@ -126,6 +127,7 @@ class MethodSampler(BaseSampler):
 
     def _forget(self) -> None:
         """Empty the cache. Everything in it can be read from the study again."""
+        forget_after_fork(self)
         self._lock = threading.Lock()
         self._study: object = None
         self._common = CommonParameters(self._use_pruned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import numpy as np
@@ -58,3 +60,30 @@ def test_real_libraries_are_found_where_there_are_any() -> None:
         with threads.one_blas_thread():
             assert get() == 1
         assert get() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
+    with threads._lock:  # as another thread would
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            with threads.one_blas_thread():
+                os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_process_forked_under_the_limit_leaves_it_in_peace(counts: dict[str, int]) -> None:
+    with threads.one_blas_thread():
+        child = os.fork()
+    if child == 0:
+        with threads.one_blas_thread():
+            inside = threads._users
+        os._exit(0 if inside == 1 and threads._users == 0 else 1)
+    _, status = os.waitpid(child, 0)
+    assert status == 0
+    assert counts["threads"] == 4

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from collections.abc import Hashable
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import modelled_rows
 

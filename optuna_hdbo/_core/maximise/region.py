@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.lazy import cached_property
 
 
 MOST_UNEQUAL = 20.0
