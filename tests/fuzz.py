@@ -62,6 +62,7 @@ class Told:
 
     messages: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    n_compared: int = 0
 
 
 # spaces ------------------------------------------------------------------------------------------
@@ -83,6 +84,7 @@ FLOATS: list[BaseDistribution] = [
     FloatDistribution(1.0, TINY),
     FloatDistribution(1.0, TINY, log=True),
     FloatDistribution(1e15, 1e15 + 1),
+    FloatDistribution(1.7e9, 1.7e9 + 0.01),
     FloatDistribution(-1e-300, 1e-300),
     FloatDistribution(3, 3),
     FloatDistribution(0, 1, step=0.1),
@@ -100,6 +102,10 @@ INTS: list[BaseDistribution] = [
     IntDistribution(-(2**40), 2**40, step=3),
     IntDistribution(0, 10**18),
     IntDistribution(0, 100, step=7),
+    IntDistribution(1, 1025),
+    IntDistribution(1, 5000),
+    IntDistribution(1, 100_000, log=True),
+    IntDistribution(1, 2**53, log=True),
 ]
 CHOICES: list[BaseDistribution] = [
     CategoricalDistribution(["a", "b"]),
@@ -108,6 +114,7 @@ CHOICES: list[BaseDistribution] = [
     CategoricalDistribution(list(range(1000))),
     CategoricalDistribution([f"c{i}" for i in range(40)]),
     CategoricalDistribution([math.inf, -math.inf, 0.0]),
+    CategoricalDistribution([True, 1, 1.0, "x"]),
 ]
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -120,6 +127,9 @@ distributions = st.one_of(
         lambda a, b: IntDistribution(min(a, b), max(a, b)),
         st.integers(-(2**40), 2**40),
         st.integers(-(2**40), 2**40),
+    ),
+    st.builds(
+        lambda n, log: IntDistribution(1, n, log=log), st.integers(1000, 2**53), st.booleans()
     ),
     st.builds(lambda n: CategoricalDistribution(list(range(n))), st.integers(2, 1000)),
 )
@@ -206,6 +216,52 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
+FEW = [
+    IntDistribution(0, 1),
+    IntDistribution(-1, 1),
+    IntDistribution(1, 4, log=True),
+    IntDistribution(0, 12, step=3),
+    FloatDistribution(0, 1, step=0.25),
+    FloatDistribution(1.0, TINY),
+    CategoricalDistribution([False, True]),
+    CategoricalDistribution(["a", None, 2.5]),
+    CategoricalDistribution(list("abcdefg")),
+]
+MOST_CONFIGURATIONS = 60
+
+
+def size(distribution: BaseDistribution) -> int:
+    """Return how many values a distribution of :data:`FEW` has."""
+    if isinstance(distribution, CategoricalDistribution):
+        return len(distribution.choices)
+    assert isinstance(distribution, FloatDistribution | IntDistribution)
+    if distribution.step is None:
+        return 2
+    return round((distribution.high - distribution.low) / distribution.step) + 1
+
+
+@st.composite
+def finite_plans(draw: st.DrawFn) -> Plan:
+    """Some trials more than there are configurations, none of which fails or is forced."""
+    found: list[Parameter] = []
+    n = 1
+    for distribution in draw(st.lists(st.sampled_from(FEW), min_size=1, max_size=5)):
+        if n * size(distribution) <= MOST_CONFIGURATIONS:
+            found.append(Parameter(f"p{len(found)}", distribution))
+            n *= size(distribution)
+    outcomes = st.sampled_from(["value", "value", "value", "equal", "inf", "-inf", "huge"])
+    n_trials = n + 2
+    return Plan(
+        parameters=found,
+        outcomes=draw(st.lists(outcomes, min_size=n_trials, max_size=n_trials)),
+        constraints=[{}] * n_trials,
+        events=["none"] * n_trials,
+        direction=draw(st.sampled_from(["minimize", "maximize"])),
+        n_branches=2,
+        settings={"seed": draw(st.integers(0, 3)), "n_startup_trials": 1},
+    )
+
+
 # running them ------------------------------------------------------------------------------------
 
 
@@ -219,7 +275,7 @@ def run(plan: Plan, create: Callable[..., MethodSampler]) -> tuple[optuna.Study,
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            study = _run(plan, create)
+            study = _run(plan, create, told)
     finally:
         logger.removeHandler(handler)
     told.warnings = [
@@ -233,7 +289,7 @@ def _is_optunas(warning: warnings.WarningMessage) -> bool:
     return issubclass(warning.category, UserWarning) and "optuna_hdbo" not in warning.filename
 
 
-def _run(plan: Plan, create: Callable[..., MethodSampler]) -> optuna.Study:
+def _run(plan: Plan, create: Callable[..., MethodSampler], told: Told) -> optuna.Study:
     study = optuna.create_study(direction=plan.direction, sampler=create(**plan.settings))
     n = len(plan.outcomes)
     for i, (outcome, event) in enumerate(zip(plan.outcomes, plan.events, strict=True)):
@@ -243,6 +299,11 @@ def _run(plan: Plan, create: Callable[..., MethodSampler]) -> optuna.Study:
         elif event == "new":
             study.sampler = create(**plan.settings)
         trial = study.ask()
+        _ = trial.relative_params  # some releases of Optuna ask for them only here
+        n_messages = len(told.messages)
+        compare(study, trial, create(**plan.settings))
+        del told.messages[n_messages:]  # the other sampler says everything again
+        told.n_compared += 1
         value = _suggest_all(plan, trial, i, n)
         _constrain(trial, plan.constraints[i])
         if outcome == "hang":
@@ -263,6 +324,18 @@ def _run(plan: Plan, create: Callable[..., MethodSampler]) -> optuna.Study:
             }
             study.tell(trial, numbers.get(outcome, value), skip_if_finished=True)
     return study
+
+
+def compare(study: optuna.Study, trial: optuna.Trial, fresh: MethodSampler) -> None:
+    """Raise where a sampler that comes anew asks for anything else in the same trial."""
+    kept = trial.relative_params
+    before = study._storage.get_trial(trial._trial_id)
+    space = fresh.infer_relative_search_space(study, before)
+    params = fresh.sample_relative(study, before, space) if space else {}
+    after = study._storage.get_trial(trial._trial_id)
+    assert repr(params) == repr(kept), (trial.number, params, kept)
+    assert after.system_attrs == before.system_attrs, trial.number
+    assert after.user_attrs == before.user_attrs, trial.number
 
 
 def _active(plan: Plan, i: int, branch: int | None) -> list[Parameter]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from optuna_hdbo import methods
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import Steps
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.gp.posterior import Factor
@@ -63,17 +64,22 @@ def steps(n: int) -> np.ndarray:
 
 
 def make_domain(*columns: int | str | None) -> Domain:
-    """Return a domain: None is continuous, 5 an integer with 5 values, "3" three choices."""
+    """Return a domain: None is continuous, 5 an integer with 5 values, "3" three choices.
+
+    As in a search space, more than 1024 values are not listed.
+    """
     grids: list[np.ndarray | None] = []
-    for column in columns:
-        if column is None:
+    many = {i: Steps(n) for i, n in enumerate(columns) if isinstance(n, int) and n > 1024}
+    for i, column in enumerate(columns):
+        if column is None or i in many:
             grids.append(None)
         elif isinstance(column, str):
             grids.append(np.arange(int(column), dtype=np.float64))
         else:
             grids.append(steps(column))
     categorical = np.array([isinstance(column, str) for column in columns], dtype=np.bool_)
-    return Domain(tuple(f"x{i}" for i in range(len(columns))), tuple(grids), categorical)
+    names = tuple(f"x{i}" for i in range(len(columns)))
+    return Domain(names, tuple(grids), categorical, many)
 
 
 DOMAINS: dict[str, Domain] = {

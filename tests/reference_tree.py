@@ -1,7 +1,8 @@
 """Algorithms 2 and 3 of Wang et al. (2014) in plain Python, as the page has them.
 
 Cells are tuples of fractions, leaves a list that is searched from end to end, and the Gaussian
-process is solved anew for every child. Nothing here is shared with the package.
+process is solved anew for every child. Nothing here is shared with the package. Columns of
+finitely many values are ours: a cell is a range of them, which is split at the nearest border.
 """
 
 from __future__ import annotations
@@ -16,30 +17,71 @@ import numpy as np
 
 Cell = tuple[tuple[Fraction, Fraction], ...]
 Function = Callable[[np.ndarray], float]
+Sizes = tuple[int, ...]  # how many values a column has, 0 for the unit interval
 
 
 @dataclass(eq=False)
 class Node:
+    """A cell and its point; in a column of n values, bounds are from 0 to n, points numbers."""
+
     path: str
     cell: Cell
+    at: tuple[Fraction, ...]
+    sizes: Sizes
+    inherits: bool = False
     g: float = math.nan
     known: bool = True
     expanded: bool = False
 
     @property
     def x(self) -> np.ndarray:
-        return np.array([float((low + high) / 2) for low, high in self.cell])
+        pairs = zip(self.at, self.sizes, strict=True)
+        return np.array([float((at + Fraction(1, 2)) / n if n else at) for at, n in pairs])
+
+
+def root_of(sizes: Sizes) -> Node:
+    cell = tuple((Fraction(0), Fraction(n or 1)) for n in sizes)
+    return Node(
+        "", cell, tuple(middle(*part, n) for part, n in zip(cell, sizes, strict=True)), sizes
+    )
+
+
+def middle(low: Fraction, high: Fraction, n: int) -> Fraction:
+    """Return the centre, or the value that owns it: the lower one of two."""
+    centre = (low + high) / 2
+    return Fraction(math.ceil(centre) - 1) if n else centre
+
+
+def lengths_of(node: Node) -> list[Fraction]:
+    """Return the sides as shares of the columns, 0 for a single value."""
+    pairs = zip(node.cell, node.sizes, strict=True)
+    sides = [(high - low, n) for (low, high), n in pairs]
+    return [Fraction(0) if n and side <= 1 else side / (n or 1) for side, n in sides]
+
+
+def can_be_split(node: Node) -> bool:
+    return max(lengths_of(node)) > 0
 
 
 def children_of(node: Node, k: int) -> list[Node]:
     """Split the longest side, the first of equals."""
-    sides = [high - low for low, high in node.cell]
-    i = sides.index(max(sides))
-    low, high = node.cell[i]
-    step = (high - low) / k
-    parts = [(low + j * step, low + (j + 1) * step) for j in range(k)]
-    cells = [(*node.cell[:i], part, *node.cell[i + 1 :]) for part in parts]
-    return [Node(node.path + str(j), cell) for j, cell in enumerate(cells)]
+    lengths = lengths_of(node)
+    i = lengths.index(max(lengths))
+    (low, high), n = node.cell[i], node.sizes[i]
+    if n:
+        k = min(k, int(high - low))
+    ends = [low + j * (high - low) / k for j in range(k + 1)]
+    if n:  # at the nearest border, the upper one of two
+        ends = [Fraction(math.floor(end + Fraction(1, 2))) for end in ends]
+    children = []
+    for j in range(k):
+        part = ends[j], ends[j + 1]
+        inherits = part[0] <= node.at[i] < part[1] if n else k == 3 and j == 1
+        at = node.at[i] if n and inherits else middle(*part, n)
+        cell = (*node.cell[:i], part, *node.cell[i + 1 :])
+        point = (*node.at[:i], at, *node.at[i + 1 :])
+        children.append(Node(node.path + str(j), cell, point, node.sizes, inherits))
+    return children
 
 
 def sweeps(root: Node, k: int, power: float, resolve: Callable[[Node, Node], None]) -> None:
@@ -50,7 +92,9 @@ def sweeps(root: Node, k: int, power: float, resolve: Callable[[Node, Node], Non
         nu_max = -math.inf
         h = 0
         while True:
-            leaves = [node for node in tree if not node.expanded]
+            leaves = [node for node in tree if not node.expanded and can_be_split(node)]
+            if not leaves:
+                return
             depth = max(len(node.path) for node in leaves)
             # Where h_max(n) is above every leaf, the sweep would be empty for ever.
             h_max = max(n**power, min(len(node.path) for node in leaves))
@@ -60,9 +104,9 @@ def sweeps(root: Node, k: int, power: float, resolve: Callable[[Node, Node], Non
             if here:
                 best = max(here, key=lambda node: node.g)  # the first of equals
                 if best.g > nu_max:
-                    for j, child in enumerate(children_of(best, k)):
-                        if k == 3 and j == 1 and best.known:
-                            child.g = best.g  # the parent's centre
+                    for child in children_of(best, k):
+                        if child.inherits and best.known:
+                            child.g = best.g  # the parent's point
                         else:
                             resolve(best, child)
                         tree.append(child)
@@ -76,8 +120,8 @@ class OutOfBudgetError(Exception):
     pass
 
 
-def soo(f: Function, k: int, power: float, dim: int, budget: int) -> list[str]:
-    """Return the paths in the order of evaluation."""
+def soo(f: Function, k: int, power: float, sizes: Sizes, budget: int) -> list[str]:
+    """Return the paths in the order of evaluation, to the end where there is one."""
     paths: list[str] = []
 
     def evaluate(_: Node | None, node: Node) -> None:
@@ -86,7 +130,7 @@ def soo(f: Function, k: int, power: float, dim: int, budget: int) -> list[str]:
         paths.append(node.path)
         node.g = f(node.x)
 
-    root = Node("", ((Fraction(0), Fraction(1)),) * dim)
+    root = root_of(sizes)
     try:
         evaluate(None, root)
         sweeps(root, k, power, evaluate)
@@ -154,7 +198,7 @@ def bamsoo(
             rejected.append(child.path)
             bounds.append(child.g)
 
-    root = Node("", ((Fraction(0), Fraction(1)),) * dim)
+    root = root_of((0,) * dim)
     try:
         evaluate(root)
         sweeps(root, k, power, resolve)

@@ -6,6 +6,7 @@ every time; with ``HDBO_SHRINK=1`` a failure is reduced to its smallest form, wh
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from typing import Any
@@ -24,14 +25,15 @@ from optuna_hdbo.samplers.base import MethodSampler
 
 SHRINK = "HDBO_SHRINK" in os.environ
 N_STUDIES = int(os.environ.get("HDBO_FUZZ", "0"))
-COUNT = {"studies": 0, "trials": 0}
+TREES = [name for name in EVERY if "SOO" in name]
+COUNT = {"studies": 0, "trials": 0, "comparisons": 0}
 
 every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list(EVERY))
 
 
 @every_sampler
 def test_hostile_studies(create: Callable[..., MethodSampler]) -> None:
-    """Every suggestion in range and of the right type, no exception, few words."""
+    """Every suggestion is in range, of the right type, and what a fresh sampler asks for."""
 
     @settings(
         max_examples=N_STUDIES or affordable(12, 3),
@@ -46,6 +48,7 @@ def test_hostile_studies(create: Callable[..., MethodSampler]) -> None:
         study, told = fuzz.run(plan, create)
         COUNT["studies"] += 1
         COUNT["trials"] += len(study.trials)
+        COUNT["comparisons"] += told.n_compared
         assert not told.warnings, told.warnings
         failures = [message for message in told.messages if "at random" in message]
         assert not failures, failures
@@ -53,6 +56,33 @@ def test_hostile_studies(create: Callable[..., MethodSampler]) -> None:
         n_samplers = 1 + plan.events.count("new")
         n_copies = n_samplers + plan.events.count("pickle")
         assert len(told.messages) <= 11 * n_samplers + n_copies, told.messages
+
+    run()
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_finite_spaces_are_searched_to_the_end(name: str) -> None:
+    """Every configuration once, in a tree of at most twice as many cells; then one warning."""
+
+    @settings(
+        max_examples=N_STUDIES or affordable(12, 2),
+        derandomize=not N_STUDIES,
+        phases=list(Phase) if SHRINK else [Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(plan=fuzz.finite_plans())
+    def run(plan: fuzz.Plan) -> None:
+        study, told = fuzz.run(plan, EVERY[name])
+        COUNT["studies"] += 1
+        COUNT["trials"] += len(study.trials)
+        COUNT["comparisons"] += told.n_compared
+        n = math.prod(fuzz.size(p.distribution) for p in plan.parameters)
+        points = [repr(sorted(trial.params.items())) for trial in study.trials]
+        assert len(set(points[:n])) == n
+        assert study.trials[n].user_attrs["hdbo:nodes"] <= 2 * n
+        assert len([message for message in told.messages if "every configuration" in message]) == 1
 
     run()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import Any
@@ -20,8 +21,8 @@ from optuna.distributions import IntDistribution
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 
+from optuna_hdbo._study.columns import MAX_GRID_SIZE
 from optuna_hdbo._study.parameters import CommonParameters
-from optuna_hdbo._study.space import MAX_GRID_SIZE
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -414,3 +415,75 @@ def test_nobody_can_change_what_is_common() -> None:
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
     common.among(study.trials).clear()
     assert list(common.among(study.trials)) == ["x"]
+
+
+# what trees rest on ------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(EVERY_KIND, positions)
+def test_the_row_of_a_trial_is_known_before_it_runs(
+    distribution: BaseDistribution, position: float
+) -> None:
+    """To the last bit, though positions and values are rounded on their ways."""
+    assume(has_room_in_storage(distribution))
+    space = SearchSpace({"p": distribution})
+    x = position * (len(distribution.choices) - 1) if space.domain.categorical[0] else position  # type: ignore[attr-defined]
+    params = space.decode(np.array([x]))
+    assert np.array_equal(space.domain.observed_at(np.array([x])), space.encode(params))
+
+
+def test_values_that_are_too_many_to_list_are_counted() -> None:
+    distributions: dict[str, BaseDistribution] = {
+        "few": IntDistribution(1, MAX_GRID_SIZE),
+        "many": IntDistribution(0, MAX_GRID_SIZE),
+        "log": IntDistribution(3, 10**6, log=True),
+        "float": FloatDistribution(0, 1),
+        "step": FloatDistribution(0, 10, step=0.001),
+        "kind": CategoricalDistribution(list(range(2000))),
+    }
+    steps = SearchSpace(distributions).domain.steps
+    assert {i: (s.n, s.log_start) for i, s in steps.items()} == {
+        1: (MAX_GRID_SIZE + 1, None),
+        2: (10**6 - 2, 2.5),
+        4: (10_001, None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (1.0, math.nextafter(1.0, 2.0)),
+        (-5e-324, 5e-324),
+        (0.0, 5e-324),
+        (1e15, 1e15 + 1),
+        (math.nextafter(2.0, 1.0), math.nextafter(2.0, 3.0)),
+        (-1.0, math.nextafter(-1.0, 0.0)),
+    ],
+)
+@pytest.mark.parametrize("log", [False, True])
+def test_floats_of_a_narrow_range_are_values_of_a_grid(low: float, high: float, log: bool) -> None:
+    if log and low <= 0:
+        return
+    space = SearchSpace({"p": FloatDistribution(low, high, log=log)})
+    grid = space.domain.grids[0]
+    assert grid is not None
+    values = [space.decode(np.array([x]))["p"] for x in grid]
+    assert values[0] == low
+    assert values[-1] == high
+    for value, following in itertools.pairwise(values):
+        assert math.nextafter(value, math.inf) == following
+    assert [space.encode({"p": value})[0] for value in values] == grid.tolist()  # type: ignore[index]
+
+
+def test_wider_ranges_are_intervals() -> None:
+    domain = SearchSpace(
+        {
+            "narrow": FloatDistribution(1.7e9, 1.7e9 + 0.01),
+            "time": FloatDistribution(1.6e9, 1.7e9),
+            "log": FloatDistribution(1e-310, 2e-310, log=True),
+        }
+    ).domain
+    assert domain.grids == (None,) * 3
+    assert list(domain.steps) == [0]
+    assert domain.steps[0].n == round(0.01 / math.ulp(1.7e9)) + 1

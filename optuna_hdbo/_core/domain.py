@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field
 from typing import SupportsIndex
 
 import numpy as np
@@ -14,6 +17,25 @@ from optuna_hdbo._core.lazy import cached_property
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The admissible values of a numerical column that are too many to list.
+
+    Value number k is at ``(k + 1/2) / n``, or, on a log scale, at
+    ``log1p((k + 1/2) / log_start) / log1p(n / log_start)``.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    log_start : float or None
+        The lower end of the first value's share in the parameter's units, on a log scale.
+    """
+
+    n: int
+    log_start: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +52,17 @@ class Domain:
         0, 1, ..., n_choices - 1.
     categorical : BoolArray, shape (D,)
         Columns whose kernel distance is 0/1 (Hamming) instead of a difference.
+    steps : Mapping of int to Steps
+        Columns without a grid that have finitely many values all the same.
+    read_back : callable or None
+        See :meth:`observed_at`.
     """
 
     names: tuple[str, ...]
     grids: tuple[FloatArray | None, ...]
     categorical: BoolArray
+    steps: Mapping[int, Steps] = field(default_factory=dict)
+    read_back: Callable[[FloatArray], FloatArray] | None = None
 
     @classmethod
     def continuous(cls, n_columns: int) -> Domain:
@@ -51,7 +79,16 @@ class Domain:
             return True
         same = self.names == other.names and np.array_equal(self.categorical, other.categorical)
         same = same and np.array_equal(self.discrete, other.discrete)
+        same = same and self.steps == other.steps and self.read_back == other.read_back
         return same and np.array_equal(self.flat_grids[0], other.flat_grids[0])
+
+    def observed_at(self, x: FloatArray) -> FloatArray:
+        """Return the row (D,) at which a trial that is asked for at x (D,) is observed.
+
+        It differs from x where the nearest admissible value is elsewhere, and by the rounding of
+        the way to a parameter and back. Both rows have the same bits if they are equal.
+        """
+        return x if self.read_back is None else self.read_back(x)
 
     @cached_property
     def discrete(self) -> BoolArray:

@@ -79,19 +79,19 @@ class BaMSOO:
         check_integer("explore", explore, 1, optional=True)
         check_integer("patience", patience, 1)
         rule = Rule(
-            int(branching),
-            float(depth_exponent),
-            float(eta),
-            -1.0 if width is None else float(width),
-            -1.0 if penalty is None else float(penalty),
-            int(patience),
-            bool(renew),
-            0 if explore is None else int(explore),
+            branching=int(branching),
+            exponent=float(depth_exponent),
+            eta=float(eta),
+            width=-1.0 if width is None else float(width),
+            penalty=-1.0 if penalty is None else float(penalty),
+            patience=int(patience),
+            renew=bool(renew),
+            explore=0 if explore is None else int(explore),
         )
         self._fixed = KernelParams.parse(kernel_params)
         bounds = Bounds(noise=(1e-8, 1e-5 if deterministic else 1.0))
-        guide = Surrogate(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
-        self._search = TreeSearch(self.name, Replay(rule, guide))
+        surrogate = Surrogate(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
+        self._search = TreeSearch(self.name, Replay(rule, surrogate))
 
     def validate(self, domain: Domain) -> None:
         """Refuse lengthscales that are not those of the parameters."""
@@ -100,5 +100,5 @@ class BaMSOO:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node that the process does not rule out."""
-        x, record, report, _ = self._search.next(domain, rejecting(seen), streams)
+        x, record, report = self._search.next(domain, rejecting(seen), streams)
         return Suggestion(x, record or None, report)

@@ -39,7 +39,7 @@ class SOO:
     def __init__(self, *, branching: Literal[2, 3] = 3, depth_exponent: float = 0.5) -> None:
         check_branching(branching)
         check_fraction("depth_exponent", depth_exponent)
-        rule = Rule(int(branching), float(depth_exponent), 1.0, 1.0, 0.0, 0, False, 0)
+        rule = Rule(branching=int(branching), exponent=float(depth_exponent))
         self._search = TreeSearch(self.name, Replay(rule, None))
 
     def validate(self, domain: Domain) -> None:
@@ -47,6 +47,6 @@ class SOO:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node."""
-        x, record, report, _ = self._search.next(domain, rejecting(seen), streams)
+        x, record, report = self._search.next(domain, rejecting(seen), streams)
         del report["rejected_nodes"]
         return Suggestion(x, record or None, report)

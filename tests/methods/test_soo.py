@@ -22,6 +22,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.tree.log import signature
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.surrogate import Surrogate
+from optuna_hdbo._jit import nodes
 from optuna_hdbo._jit import tree as jit
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.methods.bamsoo import BaMSOO
@@ -80,9 +81,30 @@ def test_soo_is_algorithm_2(
     f: Callable[[np.ndarray], float], dim: int, k: Any, power: float
 ) -> None:
     n = affordable(200, 60)
-    expected = reference.soo(f, k, power, dim, n)
+    expected = reference.soo(f, k, power, (0,) * dim, n)
     assert run(SOO(branching=k, depth_exponent=power), f, dim, n) == expected
     assert len(set(expected)) == n
+
+
+@every_branching
+@pytest.mark.parametrize(
+    "sizes",
+    [(2,) * 4, (5, 3, 1024), (0, 7), (2, 0, 30), (5000,), (0, 1500, 2), (3, 2, 4)],
+    ids=str,
+)
+def test_soo_splits_finite_columns_as_the_transcription_does(sizes: Any, k: Any) -> None:
+    """Until every configuration is known, or for a while."""
+
+    def f(x: np.ndarray) -> float:  # with few ties
+        return -float((np.sqrt([2.0, 3.0, 5.0, 7.0])[: len(x)] * np.abs(x - 0.2871)).sum())
+
+    domain = make_domain(*[n or None for n in sizes])
+    expected = reference.soo(f, k, 0.5, sizes, affordable(120, 40))
+    ledger = Ledger.started(domain, 1, f)
+    method = SOO(branching=k)
+    paths = [path_of(suggestion) for suggestion in ledger.run(method, len(expected) - 1)]
+    # The random first point spares its node.
+    assert [path for path in expected if path in paths] == paths
 
 
 @every_branching
@@ -414,12 +436,12 @@ def test_ten_thousand_rejected_nodes_between_two_trials_are_quick() -> None:
 
 @pytest.mark.parametrize("explore", [1, 2, 3])
 def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None:
-    rule = Rule(3, 0.7, 1.0, 0.5, 0.0, 300, True, explore)
-    state = np.zeros(jit.N_STATE, dtype=np.int64)
-    state[jit.TESTS] = 10
+    rule = Rule(branching=3, exponent=0.7, width=0.5, renew=True, explore=explore)
+    state = np.zeros(nodes.N_STATE, dtype=np.int64)
+    state[nodes.TESTS] = 10
     turns = []
     for asked in range(160):
-        state[jit.ASKED] = asked
+        state[nodes.ASKED] = asked
         width = jit.bound_width(rule, state)
         assert width == 0.5 or width == pytest.approx(np.sqrt(2 * np.log(np.pi**2 * 100 / 6)))
         turns.append(width != 0.5)

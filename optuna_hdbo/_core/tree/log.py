@@ -1,10 +1,13 @@
-"""Which trials of a history carry which node of a tree, and the fits that came with them."""
+"""What the records of a history say: which trials have which node of a tree, and their fits."""
 
 from __future__ import annotations
 
+import itertools
+import math
 import zlib
 from collections.abc import Hashable
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,15 +20,36 @@ from optuna_hdbo._core.tree.surrogate import Surrogate
 
 
 KEY = "node"
-"""Where a record has its path."""
+"""The key of a record under which its path is."""
 
 _DIGITS = frozenset(ALPHABET)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one record brings.
+
+    Parameters
+    ----------
+    number : int
+        The trial's.
+    path : str or None
+        Its node.
+    fit : hashable
+        Identity of its fit, ``None`` where it has none.
+    """
+
+    number: int
+    path: str | None
+    fit: Hashable
 
 
 def signature(domain: Domain, branching: int) -> int:
     """Return what tells trees of different columns or branchings apart."""
     sizes = [0 if grid is None else len(grid) for grid in domain.grids]
     text = repr((branching, domain.names, sizes, domain.categorical.tolist()))
+    if domain.steps or domain.discrete.any():  # cells that count values came later
+        text += repr([(i, s.n, s.log_start) for i, s in sorted(domain.steps.items())])
     return zlib.crc32(text.encode())
 
 
@@ -37,58 +61,107 @@ def _path(record: Record, tree: int) -> str | None:
     return path if isinstance(path, str) and _DIGITS.issuperset(path) else None
 
 
-class PathLog:
-    """The paths and fits in a history's records.
+class TreeLog:
+    """The paths and fits in the records of a history.
 
     Records of finished trials at the beginning are read once; those from the first running trial
     on are read each time.
+
+    Parameters
+    ----------
+    domain : Domain
+    branching : int
+    surrogate : Surrogate or None
+
+    Attributes
+    ----------
+    tree : int
+        The signature of the tree whose nodes are read.
+    ticks : IntArray, shape (n,)
+        Numbers of the trials with a path, ascending.
+    running : set of int
+        Numbers of running trials with a record.
+    latest : int
+        The largest number of a trial with a record, -1 for none.
     """
 
-    def __init__(self, domain: Domain, tree: int, guide: Surrogate | None) -> None:
-        self._domain, self.tree, self._guide = domain, tree, guide
-        self._n = 0
+    def __init__(self, domain: Domain, branching: int, surrogate: Surrogate | None) -> None:
+        self.tree = signature(domain, branching)
+        self._domain, self._surrogate = domain, surrogate
+        self._n = 0  # records that are not read again
         self._last: Record | None = None
-        self._owners: dict[str, Record] = {}
-        self._recent: dict[str, Record] = {}
         self._numbers = np.empty(64, dtype=np.int64)
         self._n_numbers = 0
-        self._fits: dict[Hashable, Fitted] = {}
+        self._final: dict[str, list[Record]] = {}
+        self._recent: dict[str, list[Record]] = {}
+        self._final_fits: list[tuple[int, Fitted]] = []
+        self._recent_fits: list[tuple[int, Fitted]] = []
+        self._recent_entries: list[Entry] = []
         self.ticks: IntArray = self._numbers[:0]
-        self.fits: dict[Hashable, Fitted] = {}
         self.running: set[int] = set()
-        self.repeated: set[str] = set()
+        self.latest = -1
 
     def goes_on_in(self, records: Sequence[Record]) -> bool:
-        """Tell whether these records begin with those that have been read."""
+        """Tell whether these records begin with those that are not read again."""
         return self._n == 0 or (self._n <= len(records) and records[self._n - 1] is self._last)
 
-    def read(self, records: Sequence[Record]) -> bool:
-        """Take in the records; tell whether nothing that was said before is taken back."""
-        consistent = True
-        # No copy: as long as there is no new fit, it is the same object.
-        self._recent, recent, self.fits = {}, [], self._fits
+    def read(
+        self, records: Sequence[Record], promised: Entry | None
+    ) -> tuple[float, frozenset[str]]:
+        """Take in the records.
+
+        Parameters
+        ----------
+        records : sequence of Record
+            They go on what was read: see :meth:`goes_on_in`.
+        promised : Entry or None
+            What the trial brings that the last suggestion was for.
+
+        Returns
+        -------
+        number : float
+            Entries of trials of smaller number are as they were, or as promised; ``inf`` if
+            there are no others.
+        paths : frozenset of str
+            Those of the entries that are new.
+        """
+        expected = [*self._recent_entries, *([] if promised is None else [promised])]
+        self._recent, self._recent_fits, self._recent_entries = {}, [], []
         self.running = set()
+        found, recent = [], []
         for record in records[self._n :]:
             if record.state == "running":
                 self.running.add(record.number)
-            path = _path(record, self.tree)
-            fitted = None if self._guide is None else self._guide.read(record, self._domain)
-            if fitted is not None:
-                self.fits = _with(self.fits, fitted)
-            if not self.running:
+            path, fitted = _path(record, self.tree), self._fit(record)
+            final = not self.running
+            if final:
                 self._n, self._last = self._n + 1, record
-                if fitted is not None:
-                    self._fits = _with(self._fits, fitted)
-                if path is not None:
+            if fitted is not None:
+                fits = self._final_fits if final else self._recent_fits
+                fits.append((record.number, fitted))
+            if path is not None:
+                (self._final if final else self._recent).setdefault(path, []).append(record)
+                if final:
                     self._keep_number(record.number)
-                    consistent &= self._own(self._owners, path, record)
-            elif path is not None:
-                recent.append(record.number)
-                self._own(self._recent, path, record)
+                else:
+                    recent.append(record.number)
+            if path is not None or fitted is not None:
+                entry = Entry(record.number, path, None if fitted is None else fitted.identity)
+                found.append(entry)
+                if not final:
+                    self._recent_entries.append(entry)
         self.ticks = self._numbers[: self._n_numbers]
         if recent:
             self.ticks = np.concatenate([self.ticks, recent])
-        return consistent
+        if len(records):
+            self.latest = records[-1].number
+        new = set(found).difference(expected)
+        return _first_difference(expected, found), frozenset(
+            entry.path for entry in new if entry.path is not None
+        )
+
+    def _fit(self, record: Record) -> Fitted | None:
+        return None if self._surrogate is None else self._surrogate.read(record, self._domain)
 
     def _keep_number(self, number: int) -> None:
         if self._n_numbers == len(self._numbers):
@@ -96,29 +169,27 @@ class PathLog:
         self._numbers[self._n_numbers] = number
         self._n_numbers += 1
 
-    def _own(self, owners: dict[str, Record], path: str, record: Record) -> bool:
-        """Let a record answer for a path, unless another one does better."""
-        other = owners.get(path)
-        if other is not None:
-            self.repeated.add(path)
-        if other is None:
-            owners[path] = record
-        elif _rank(record) > _rank(other):
-            owners[path] = record
-            return False
-        return True
+    def records(self, path: str, last: float) -> list[Record]:
+        """Return the records of a path, by ascending number up to ``last``."""
+        found = [*self._final.get(path, ()), *self._recent.get(path, ())]
+        return [record for record in found if record.number <= last]
 
-    def owner(self, path: str) -> Record | None:
-        """Return the record that answers for a path."""
-        early, late = self._owners.get(path), self._recent.get(path)
-        if early is None or late is None:
-            return late if early is None else early
-        return max(early, late, key=_rank)
+    def fit(self, n: int, last: float) -> Fitted | None:
+        """Return the fit to most observations among those to at most ``n``, the first of equals.
 
-
-def _with(fits: dict[Hashable, Fitted], fitted: Fitted) -> dict[Hashable, Fitted]:
-    return fits if fitted.identity in fits else {**fits, fitted.identity: fitted}
+        Only those of trials whose number is at most ``last`` count.
+        """
+        best: Fitted | None = None
+        for number, fitted in itertools.chain(self._final_fits, self._recent_fits):
+            if number > last:
+                break
+            if fitted.n <= n and (best is None or fitted.n > best.n):
+                best = fitted
+        return best
 
 
-def _rank(record: Record) -> int:
-    return {"failed": 0, "running": 1}.get(record.state, 2)
+def _first_difference(expected: Sequence[Entry], found: Sequence[Entry]) -> float:
+    for a, b in itertools.zip_longest(expected, found):
+        if a != b:
+            return min(entry.number for entry in (a, b) if entry is not None)
+    return math.inf

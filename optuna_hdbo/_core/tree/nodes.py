@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,13 @@ import numpy as np
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._jit import tree as jit
+from optuna_hdbo._jit import nodes as jit
+from optuna_hdbo._jit import tree as sweep
 from optuna_hdbo._jit.cells import Columns
+from optuna_hdbo._jit.cells import place
 from optuna_hdbo._jit.kernels import Covariance
+from optuna_hdbo._jit.nodes import Nodes
 from optuna_hdbo._jit.tree import Model
-from optuna_hdbo._jit.tree import Nodes
 from optuna_hdbo._jit.tree import Rule as Rule
 
 
@@ -59,13 +60,17 @@ def make_model(posterior: Posterior, shift: float, scale: float, best: float) ->
 def make_columns(domain: Domain) -> Columns:
     """Return a domain as compiled loops read it."""
     values, starts = domain.flat_grids
-    borders = np.zeros(len(values))
+    borders, sizes = np.zeros(len(values)), np.zeros(len(domain))
+    log_starts = np.zeros(len(domain))
     for i, grid in enumerate(domain.grids):
         if grid is not None:
             n = len(grid)
+            sizes[i] = n
             inner = np.arange(1, n) / n if domain.categorical[i] else (grid[1:] + grid[:-1]) / 2.0
             borders[starts[i] : starts[i] + n - 1] = inner
-    return Columns(values, borders, starts)
+        elif i in domain.steps:
+            sizes[i], log_starts[i] = domain.steps[i].n, domain.steps[i].log_start or 0.0
+    return Columns(sizes, log_starts, values, borders, starts)
 
 
 class Tree:
@@ -79,17 +84,13 @@ class Tree:
 
     def __init__(self, domain: Domain, rule: Rule) -> None:
         self.rule = rule
-        self.columns = values, borders, starts = make_columns(domain)
-        # What compiled loops make of a cell costs less here than calling them.
-        self._grids = [
-            (i, values[start:end], borders[start : end - 1])
-            for i, (start, end) in enumerate(itertools.pairwise(starts.tolist()))
-            if end > start
-        ]
+        self.columns = make_columns(domain)
+        self._is_counted = bool(self.columns.sizes.any())
         n, n_columns = 64, len(domain)
         self.nodes = Nodes(
             low=np.empty((n, n_columns)),
             high=np.empty((n, n_columns)),
+            at=np.empty((n, n_columns)),
             score=np.empty(n),
             links=np.empty((n, jit.N_LINKS), dtype=np.int64),
             heaps=np.full(32, -1, dtype=np.int64),
@@ -103,7 +104,7 @@ class Tree:
     def copy(self) -> Tree:
         """Return a tree that may go another way."""
         other = object.__new__(Tree)
-        other.rule, other.columns, other._grids = self.rule, self.columns, self._grids
+        other.rule, other.columns, other._is_counted = self.rule, self.columns, self._is_counted
         other.nodes, other._parent = self._resized(len(self.nodes.score)), self._parent
         return other
 
@@ -120,6 +121,7 @@ class Tree:
         return Nodes(
             low=resized(old.low),
             high=resized(old.high),
+            at=resized(old.at),
             score=resized(old.score),
             links=resized(old.links),
             heaps=heaps,
@@ -143,20 +145,20 @@ class Tree:
     def advance(self, model: Model) -> int | None:
         """Grow until a node's value is needed; return the node, or None if nothing is left."""
         while True:
-            code = jit.advance(self.rule, self.columns, self.nodes, model)
-            if code == jit.REQUEST:
+            code = sweep.advance(self.rule, self.columns, self.nodes, model)
+            if code == sweep.REQUEST:
                 number = self.nodes.state.item
                 parent = number(jit.EXPANDING)
                 if parent < 0:
                     return 0
                 return int(self.nodes.links.item(parent, jit.FIRST) + number(jit.CHILD))
-            if code == jit.EXHAUSTED:
+            if code == sweep.EXHAUSTED:
                 return None
             self.nodes = self._resized(2 * len(self.nodes.score))
 
     def rescore(self, model: Model) -> None:
         """Give rejected leaves new bounds, after the hyperparameters have changed."""
-        jit.rescore(self.rule, self.columns, self.nodes, model)
+        sweep.rescore(self.rule, self.columns, self.nodes, model)
 
     def settle(self, node: int, score: float | None) -> None:
         """Answer a request with a value, or with None to leave the node its bound."""
@@ -173,17 +175,26 @@ class Tree:
         """Undo the count of a test that will be made again, with more observations."""
         self.nodes.state[jit.TESTS] -= 1
 
-    def rejected(self) -> list[int]:
-        """Return nodes that have a bound for a value, the highest bound first."""
-        found = np.flatnonzero(self.nodes.links[: len(self), jit.STATUS] == jit.REJECTED)
-        return [int(i) for i in found[np.argsort(-self.nodes.score[found], kind="stable")]]
+    def best_rejected_leaf(self) -> int | None:
+        """Return the leaf with the highest bound instead of a value, the oldest of equals."""
+        links = self.nodes.links[: len(self)]
+        leaves = np.flatnonzero((links[:, jit.STATUS] == jit.REJECTED) & (links[:, jit.FIRST] < 0))
+        return int(leaves[np.argmax(self.nodes.score[leaves])]) if len(leaves) else None
 
     def point(self, node: int) -> FloatArray:
         """Return a node's point, shape (D,)."""
-        x: FloatArray = 0.5 * (self.nodes.low[node] + self.nodes.high[node])
-        for i, values, borders in self._grids:
-            x[i] = values[borders.searchsorted(x[i])]
+        x: FloatArray = self.nodes.at[node].copy()
+        if self._is_counted:
+            place(self.columns, self.nodes.at[node], x)
         return x
+
+    def origins(self, node: int) -> list[str]:
+        """Return the paths of a node's ancestors that have its point, the nearest first."""
+        links, path, paths = self.nodes.links, self.path(node), []
+        while links[node, jit.INHERITS]:
+            node, path = links.item(node, jit.PARENT), path[:-1]
+            paths.append(path)
+        return paths
 
     def path(self, node: int) -> str:
         """Return a node's way from the root, a digit per child: "" is the root."""

@@ -13,7 +13,6 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.streams import Streams
-from optuna_hdbo._core.tree.nodes import Tree
 from optuna_hdbo._core.tree.replay import Replay
 
 
@@ -37,8 +36,8 @@ class TreeSearch:
 
     def next(
         self, domain: Domain, seen: Observations, streams: Streams
-    ) -> tuple[FloatArray, dict[str, Any], dict[str, float], Tree]:
-        """Return the next point (D,), what to record and to report with it, and the tree."""
+    ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
+        """Return the next point (D,), and what to record and to report with it."""
         # Another one meanwhile: what an interrupt leaves half done is not used again.
         replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.guide)
         grown = replay.grow(domain, seen)
@@ -47,7 +46,7 @@ class TreeSearch:
         report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
         if grown.node is not None:
             report["depth"] = float(grown.depth)
-            return grown.x.copy(), grown.record, report, tree
+            return grown.x.copy(), grown.record, report
         if grown.idle and not self._warned:
             self._warned = True
             _logger.warning(
@@ -55,7 +54,7 @@ class TreeSearch:
                 f"search space is known. From trial {seen.step} on, known ones are repeated."
             )
         rng = streams.generator(self.name, seen.step)
-        return _unlike(domain.sample(rng, 64), seen.pending), grown.record, report, tree
+        return _unlike(domain.sample(rng, 64), seen.pending), grown.record, report
 
 
 def _unlike(X: FloatArray, taken: FloatArray) -> FloatArray:

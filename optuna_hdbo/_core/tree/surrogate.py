@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -193,12 +192,3 @@ class Surrogate:
             posterior = self._cache.posterior(self.unfitted(domain), X, y, pending)
         best = shift + scale * float(y.max()) if len(y) else -np.inf
         return make_model(posterior, shift, scale, best)
-
-
-def in_use(fits: Iterable[Fitted], n: int) -> Fitted | None:
-    """Return the fit to most observations among those to at most ``n``, the first of equals."""
-    best: Fitted | None = None
-    for fitted in fits:
-        if fitted.n <= n and (best is None or fitted.n > best.n):
-            best = fitted
-    return best
