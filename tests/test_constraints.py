@@ -64,8 +64,9 @@ def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
     """Less than 2 % of the square is feasible, and no startup trial is.
 
     A tree has no model of the constraint: it follows violations only until one point is feasible.
+    A trust region stays on the island that it has found.
     """
-    if "SOO" in name:
+    if "SOO" in name or "TuRBO" in name:
         assert feasible_values(run(name, 60))
         return
     found = [feasible_values(run(name, 40, seed=seed, n_startup_trials=5)) for seed in (3, 4, 5)]
