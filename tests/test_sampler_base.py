@@ -66,7 +66,10 @@ class FailingMethod(FakeMethod):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_startup_trials": -1}, r"n_startup_trials must be a non-negative integer, but got -1"),
+        (
+            {"n_startup_trials": -1},
+            r"n_startup_trials must be an integer of at least 0, but got -1",
+        ),
         ({"n_startup_trials": 1.5}, r"n_startup_trials must be .*, but got 1\.5"),
         ({"n_startup_trials": True}, r"n_startup_trials must be .*, but got True"),
         ({"seed": "a"}, r"seed must be an integer or None, but got 'a'"),

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import SupportsIndex
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -20,6 +21,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._core.streams import Streams
@@ -95,11 +97,8 @@ class MethodSampler(BaseSampler):
         warn_independent_sampling: bool = True,
         use_pruned: bool = True,
     ) -> None:
-        if isinstance(n_startup_trials, bool) or not _is_integer(n_startup_trials, at_least=0):
-            raise ValueError(
-                f"n_startup_trials must be a non-negative integer, but got {n_startup_trials!r}."
-            )
-        if isinstance(seed, bool) or not (seed is None or _is_integer(seed)):
+        check_integer("n_startup_trials", n_startup_trials, 0)
+        if isinstance(seed, bool) or not (seed is None or isinstance(seed, SupportsIndex)):
             raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
         if not isinstance(independent_sampler, BaseSampler | None):
             raise ValueError(
@@ -335,13 +334,6 @@ class MethodSampler(BaseSampler):
                 f"{self} needs a study with a single objective, but got one with "
                 f"{len(study.directions)}."
             )
-
-
-def _is_integer(value: object, at_least: float = -math.inf) -> bool:
-    try:
-        return operator.index(value) >= at_least  # type: ignore[arg-type]
-    except TypeError:
-        return False
 
 
 def _checked(suggestion: Suggestion, n_columns: int) -> FloatArray:

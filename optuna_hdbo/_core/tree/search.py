@@ -39,7 +39,7 @@ class TreeSearch:
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
         """Return the next point (D,), and what to record and to report with it."""
         # Another one meanwhile: what an interrupt leaves half done is not used again.
-        replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.guide)
+        replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.surrogate)
         grown = replay.grow(domain, seen)
         self.replay = replay
         tree = grown.tree
