@@ -30,6 +30,7 @@ if INTERPRETED and not THOROUGH:
         "test_environments.py",
         "test_examples.py",
         "test_hostile.py",
+        "test_new_method.py",
         "test_optuna_contract.py",
         "test_pruning.py",
         "test_release.py",

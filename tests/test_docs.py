@@ -20,6 +20,11 @@ def read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def prose(page: Path) -> str:
+    """Return a page without its blocks of code."""
+    return re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+
+
 def command(name: str) -> str:
     found = re.findall(rf"<!-- command: {name} -->\n```bash\n(.+)\n```\n", read("README.md"))
     assert len(found) == 1, f"README.md must have one one-line command '{name}'"
@@ -29,8 +34,10 @@ def command(name: str) -> str:
 def table(sampler: str) -> dict[str, list[str]]:
     """Return the cells of a page's parameter table by parameter, without code marks."""
     mark = f"<!-- parameters: {sampler} -->\n"
-    (page,) = (page for page in PAGES if mark in page.read_text(encoding="utf-8"))
-    text = page.read_text(encoding="utf-8").split(mark)[1]
+    texts = [
+        re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S) for page in PAGES
+    ]
+    (text,) = (text.split(mark)[1] for text in texts if mark in text)
     rows = text.split("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
     return {name: rest for name, *rest in cells}
@@ -83,6 +90,13 @@ def test_the_published_settings_are_as_the_page_has_them(
     expected = {**defaults(sampler), **given}
     documented = {name: cells[1] for name, cells in table(sampler).items()}
     assert documented == {name: repr(value) for name, value in expected.items()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_are_readable_without_a_network(page: Path) -> None:
+    """As text: TeX takes MathJax, which pages load from elsewhere."""
+    text = re.sub(r"`[^`\n]+`", "", prose(page))
+    assert not re.findall(r"\$[^$\n]+\$|\\\(|\\\[", text)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

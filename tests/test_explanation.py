@@ -264,7 +264,9 @@ def test_what_others_wrote_is_passed_over(value: Any, study: optuna.Study) -> No
     after = explain(study).facts
     kept = ("n_intervals", "n_covered", "region_length", "beliefs", "last_improvements")
     assert {k: after[k] for k in kept} == {k: before[k] for k in kept}
-    assert after["experts"]["tree"]["trials"] == 1
+    # A record with a number beyond floats is ignored as a whole.
+    n_read = 0 if value == 10**400 else 1
+    assert after["experts"].get("tree", {"trials": 0})["trials"] == n_read
 
 
 def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseStorage) -> None:

