@@ -11,10 +11,10 @@ import optuna
 import pytest
 from histories import affordable
 from optuna.trial import TrialState
-from optuna_hdbo.samplers.base import MethodSampler
 
 from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import SOOSampler
+from optuna_hdbo.samplers.base import MethodSampler
 
 
 Create = Callable[..., MethodSampler]
