@@ -11,9 +11,16 @@ import optuna_hdbo._jit
 
 
 def compiled_functions() -> Iterator[tuple[str, Any]]:
-    """Yield the name and the dispatcher of each; none where NUMBA_DISABLE_JIT is set."""
+    """Yield the name and the dispatcher of each; none where NUMBA_DISABLE_JIT is set.
+
+    Inlined functions are left out: they are compiled with their callers, never by themselves.
+    """
     for info in pkgutil.iter_modules(optuna_hdbo._jit.__path__):
         module = importlib.import_module(f"optuna_hdbo._jit.{info.name}")
         for name, value in vars(module).items():
-            if getattr(value, "__module__", "") == module.__name__ and hasattr(value, "py_func"):
+            if getattr(value, "__module__", "") != module.__name__ or not hasattr(
+                value, "py_func"
+            ):
+                continue
+            if value.targetoptions.get("inline") != "always":
                 yield f"{info.name}.{name}", value
