@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 
 import numpy as np
 
@@ -25,6 +25,9 @@ class Streams:
 
     def generator(self, purpose: str, step: int) -> np.random.Generator:
         """Return the generator of ``purpose`` (any text) at ``step`` (non-negative)."""
-        text = purpose.encode(errors="surrogatepass")  # a parameter's name may be any string
-        key = (abs(self.seed), int(self.seed < 0), zlib.crc32(text), step)
-        return np.random.default_rng(np.random.SeedSequence(key))
+        if step < 0:
+            raise ValueError(f"step must be non-negative, but got {step}.")
+        # Any string may be the name of a parameter, a lone surrogate too.
+        key = f"{int(self.seed)} {step} {purpose}".encode(errors="surrogatepass")
+        digest = hashlib.blake2b(key, digest_size=16).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
