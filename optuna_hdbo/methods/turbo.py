@@ -160,8 +160,9 @@ class TuRBO:
         """Return the best point of the region; improvements are on what its run has found."""
         seen = model.seen
         feasibility = self._constraints.fit(region.domain, seen, memory)
-        if run.number and feasibility.incumbent is not None:
-            feasibility = replace(feasibility, incumbent=float(feasibility.merit[run.centre]))
+        if run.number and feasibility.feasible.any():
+            found = np.arange(len(seen.y)) == run.centre
+            feasibility = replace(feasibility, feasible=found)
         inside = region.contains(seen.X)
         inside[run.centre] = True
         best = region.inward(good_points(seen.X[inside], feasibility.merit[inside]))

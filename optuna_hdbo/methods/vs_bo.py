@@ -193,12 +193,10 @@ class VSBO:
         Domain, observations and known points are in the columns of the posterior.
         """
         feasibility = self._constraints.fit(domain, seen, memory)
-        if self.priors and feasibility.incumbent is not None:
-            # Improve on the mean: columns outside of the model contributed to the best value.
-            mean = posterior.mean(seen.X)
-            feasible = feasibility.merit >= seen.y.min()
-            feasibility = replace(feasibility, incumbent=float(mean[feasible].max()))
-        improvement = feasibility.improvement(posterior)
+        best_value = None  # columns outside of the model contributed to it: improve on the mean
+        if not self.priors and feasibility.feasible.any():
+            best_value = float(feasibility.merit.max())
+        improvement = feasibility.improvement(posterior, best_value)
         best = good_points(seen.X, feasibility.merit)
         return maximise(improvement, domain, best, known, rng)
 

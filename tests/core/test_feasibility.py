@@ -18,6 +18,8 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
@@ -74,16 +76,48 @@ def test_feasible_points_come_first_and_small_violations_next(scale: float) -> N
     assert set(order[:n]) == set(np.flatnonzero(c <= 0))
     assert np.all(np.diff(seen.y[order[:n]]) <= 0)
     assert np.all(np.diff(c[order[n:]]) >= 0)
-    assert feasibility.incumbent == seen.y[c <= 0].max()
+    posterior = objective(seen)
+    expected = posterior.mean(seen.X)[c <= 0].max()
+    assert feasibility.incumbent(posterior) == pytest.approx(expected, abs=1e-8)
     assert list(record) == ["constraint0:inverse-square"]
+
+
+def test_the_incumbent_is_no_lucky_value() -> None:
+    """A value that noise explains is not what the next point must improve on."""
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    values = -((X - 0.5) ** 2).sum(axis=1) + 0.2 * rng.standard_normal(40)
+    seen = Observations.from_arrays(X, values)
+    kernel = Kernel("matern52", (np.arange(2),), np.ones(2), np.ones(1), 0.5, DOMAIN.categorical)
+    posterior = Posterior(Factor(kernel, X), seen.y)
+    feasibility, _ = learn(seen)
+    incumbent = feasibility.incumbent(posterior)
+    assert incumbent == pytest.approx(posterior.mean(X).max(), abs=1e-8)
+    assert incumbent < seen.y.max() - 0.5
+
+
+def test_the_incumbent_of_a_long_study_is_among_the_modelled_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((MOST_MODELLED + 60, 2))
+    seen = Observations.from_arrays(X, -((X - 0.5) ** 2).sum(axis=1))
+    posterior = objective(seen)
+    assert posterior.rows is not None
+    assert len(posterior.y) < len(X)
+    feasibility = Feasibility(seen.y, X[:, 0] > 0.7)
+    some = feasibility.feasible[posterior.rows]
+    expected = posterior.fitted_values()[some].max()
+    assert feasibility.incumbent(posterior) == expected
+    outside = np.setdiff1d(np.arange(len(X)), posterior.rows)[:1]
+    none = Feasibility(seen.y, np.isin(np.arange(len(X)), outside))
+    assert none.incumbent(posterior) == seen.y[outside[0]]
 
 
 def test_no_incumbent_while_nothing_is_feasible() -> None:
     seen = observed(1.0 + Ledger.started(DOMAIN, 14, lambda x: 0.0).seen().X)
     feasibility, record = learn(seen)
-    assert feasibility.incumbent is None
     assert len(record) == 2
     posterior = objective(seen)
+    assert feasibility.incumbent(posterior) is None
     near, far = feasibility.improvement(posterior)(np.array([[0.0, 0.0], [1.0, 1.0]]))
     assert near > far
 
@@ -190,4 +224,4 @@ def test_fits_are_read_back() -> None:
 
 def test_feasibility_without_models_is_the_plain_case() -> None:
     y = np.array([0.0, 1.0])
-    assert Feasibility(y, 1.0).constraints == ()
+    assert Feasibility(y, y > 0.0).constraints == ()

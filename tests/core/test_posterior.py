@@ -165,6 +165,16 @@ def test_pivots_are_conditional_variances(kind: str) -> None:
     assert np.log(pivots).sum() == pytest.approx(logdet)
 
 
+@pytest.mark.parametrize("noise", [1e-6, 0.1, 1.0])
+def test_fitted_values_are_the_mean_at_the_observed_points(noise: float) -> None:
+    kernel, X, y, Z = setting("matern52", next(iter(LAYOUTS)))
+    kernel = replace(kernel, noise=noise)
+    factor = Factor(kernel, X)
+    factor.append(Z[:1])  # a pending point does not change the mean
+    posterior = Posterior(factor, y)
+    np.testing.assert_allclose(posterior.fitted_values(), posterior.mean(X), atol=1e-8)
+
+
 def test_truncate_forgets() -> None:
     kernel, X, y, Z = setting("matern32", "additive")
     factor = Factor(kernel, X[:8])

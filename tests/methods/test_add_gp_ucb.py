@@ -185,7 +185,8 @@ def test_kinds_of_query_take_turns_by_default(outstanding: bool) -> None:
             assert any(key.startswith("plain:") for key in suggestion.record or {})
             continue
         if step % 4 == 1:
-            gains = expected_improvement(posterior, np.vstack([suggestion.x, pool]), seen.y.max())
+            fitted = posterior.mean(seen.X).max()
+            gains = expected_improvement(posterior, np.vstack([suggestion.x, pool]), fitted)
             assert gains[0] == gains.max()
             continue
         changed = {int(c) for c in np.flatnonzero(suggestion.x != best)}

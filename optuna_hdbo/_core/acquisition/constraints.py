@@ -40,7 +40,7 @@ class ConstraintModels:
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
         """Return what is known of the constraints, with models fitted anew if that is due."""
         if not seen.constraints.shape[1]:
-            return Feasibility(seen.y, float(seen.y.max()))
+            return Feasibility(seen.y, np.ones(len(seen.y), np.bool_))
         constraints = []
         merit = merits(seen)
         for j, column in enumerate(finite_constraints(seen).T):
@@ -63,8 +63,7 @@ class ConstraintModels:
             model = self._models.setdefault(j, self._model(j))
             posterior = model.posterior(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
             constraints.append((posterior, largest))
-        best = float(merit.max())
-        return Feasibility(merit, best if best >= seen.y.min() else None, constraints)
+        return Feasibility(merit, merit >= seen.y.min(), constraints)
 
     def _model(self, j: int) -> Ensemble:
         return Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")

@@ -16,6 +16,7 @@ import numpy as np
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.observations import Observations
@@ -31,15 +32,15 @@ class Feasibility:
     merit : FloatArray, shape (n,)
         Ranking of the observations: their value where they are feasible. Infeasible ones rank
         below all of these, the smallest violation first.
-    incumbent : float or None
-        The best feasible value, if there is any.
+    feasible : BoolArray, shape (n,)
+        The observations that an improvement is measured against.
     constraints : sequence of (Posterior, float)
         Posterior of each constraint, in units of its standard deviation, and the largest
         admissible value.
     """
 
     merit: FloatArray
-    incumbent: float | None
+    feasible: BoolArray
     constraints: Sequence[tuple[Posterior, float]] = ()
 
     def optimistic(self, posterior: Posterior, root_beta: float) -> Acquisition:
@@ -53,12 +54,31 @@ class Feasibility:
         penalties = [Analytic.excess(c, root_beta, most) for c, most in self.constraints]
         return Sum([bound, *penalties])
 
-    def improvement(self, posterior: Posterior) -> Acquisition:
-        """Return log (expected improvement x probability of feasibility)."""
+    def incumbent(self, posterior: Posterior) -> float | None:
+        """Return the largest posterior mean at a feasible point, None while there is none.
+
+        The best observed value would be the luckiest one where observations are noisy, and where
+        the process takes for noise what it cannot explain.
+        """
+        feasible = self.feasible
+        if posterior.rows is not None and feasible[posterior.rows].any():
+            feasible = feasible[posterior.rows]
+        if not feasible.any():
+            return None
+        if len(feasible) > len(posterior.y):  # none of the modelled points is feasible
+            return float(self.merit[feasible].max())
+        return float(posterior.fitted_values()[feasible].max())
+
+    def improvement(self, posterior: Posterior, incumbent: float | None = None) -> Acquisition:
+        """Return log (expected improvement x probability of feasibility).
+
+        The improvement is on ``incumbent`` or, without one, on :meth:`incumbent`.
+        """
         feasible = [Analytic.log_feasible(c, most) for c, most in self.constraints]
-        if self.incumbent is None:
+        incumbent = self.incumbent(posterior) if incumbent is None else incumbent
+        if incumbent is None:
             return Sum(feasible)
-        improvement = Analytic.log_ei(posterior, self.incumbent)
+        improvement = Analytic.log_ei(posterior, incumbent)
         return Sum([improvement, *feasible]) if feasible else improvement
 
 

@@ -173,7 +173,7 @@ class FactorCache:
         factor.append(X[kept:])
         factor.append(pending)
         self._identity, self._factor, self._at_once = fitted.identity, factor, at_once
-        return Posterior(factor, y)
+        return Posterior(factor, y, rows)
 
 
 def recall_fit(

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._jit import kernels
 
@@ -91,12 +92,16 @@ class Posterior:
     y : FloatArray, shape (n,)
         Values of the first n points of the factor. The pending points are hallucinated at their
         posterior mean, which shrinks the variance and does not change the mean.
+    rows : IntArray, shape (n,), or None
+        The rows of the study's observations that the first n points are; ``None`` for all.
     """
 
-    def __init__(self, factor: Factor, y: FloatArray) -> None:
+    def __init__(self, factor: Factor, y: FloatArray, rows: IntArray | None = None) -> None:
         n, total = len(y), len(factor)
         self.kernel = factor.kernel
         self.y = y
+        self.rows = rows
+        self._nugget = factor.diagonal - factor.kernel.variance
         self.X = factor.X
         self.linv = factor.linv
         observed = factor.linv[:n, :n]
@@ -111,6 +116,10 @@ class Posterior:
         residual = self.alpha[:n] / inverse
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
         return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
+
+    def fitted_values(self) -> FloatArray:
+        """Return the mean at the observed points, shape (n,): their values without the noise."""
+        return self.y - self._nugget * self.alpha[: len(self.y)]
 
     def pivots(self) -> FloatArray:
         """Return the variance of each point's value given its predecessors, noise included."""

@@ -17,7 +17,6 @@ import numpy as np
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import modelled_rows
 
 
 FORGETTING = 0.95
@@ -100,8 +99,7 @@ def one_step_ahead(
     units, less the normal density that :class:`Evidence` compares with; shapes (k,).
     """
     n = len(posterior.y)
-    chosen = modelled_rows(seen.y)
-    rows = np.arange(n) if chosen is None else chosen
+    rows = np.arange(n) if posterior.rows is None else posterior.rows
     first = int(rows.searchsorted(n_fitted))
     later = rows[first:]
     residuals = posterior.linv[first:n, :n] @ posterior.y
