@@ -63,6 +63,7 @@ BELOW = {
 GROUND = {
     "blas": set(),
     "lazy": set(),
+    "calibration": {"observations"},
     "checks": set(),
     "domain": {"lazy"},
     "memory": {"observations"},

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 from typing import Protocol
 
+from optuna_hdbo._core.calibration import calibrated
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
@@ -67,3 +68,11 @@ class Method(Protocol):
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point; called with at least one observation."""
+
+
+def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+    """Return a method's next point, its reported interval widened until it is honest."""
+    suggestion = method.suggest(domain, seen, streams)
+    report, kept = calibrated(suggestion.report, seen)
+    record = {**(suggestion.record or {}), **kept} if kept else suggestion.record
+    return Suggestion(suggestion.x, record, report)

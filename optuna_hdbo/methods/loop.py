@@ -23,6 +23,7 @@ from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import suggest
 
 
 @dataclass(eq=False)
@@ -120,7 +121,7 @@ class Loop:
             rng = self._streams.generator("startup", seen.step)
             suggestion = Suggestion(self.domain.sample(rng, 1)[0])
         else:
-            suggestion = self.method.suggest(self.domain, seen, self._streams)
+            suggestion = suggest(self.method, self.domain, seen, self._streams)
         # As from a storage: a method gets no more than JSON back.
         record = json.loads(json.dumps(suggestion.record or {}, allow_nan=False))
         trial = Trial(seen.step, suggestion.x, record, suggestion.report)

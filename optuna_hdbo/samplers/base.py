@@ -37,6 +37,7 @@ from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Notices
 
@@ -284,7 +285,7 @@ class MethodSampler(BaseSampler):
         """
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
-                suggestion = self._method.suggest(space.domain, seen, self._streams)
+                suggestion = suggest(self._method, space.domain, seen, self._streams)
             params = space.decode(_checked(suggestion, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON

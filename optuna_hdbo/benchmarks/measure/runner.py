@@ -104,9 +104,23 @@ def execute(run: Run) -> dict[str, Any]:
             "numpy": np.__version__,
         },
     }
+    predictions = _predictions(study)
+    if predictions:
+        result["predictions"] = predictions
     with suppress(ValueError):  # of a sampler that selects nothing
         result["selections"] = [list(s.parameters) for s in get_selections(study)]
     return result
+
+
+def _predictions(study: optuna.Study) -> list[list[float]]:
+    """Return number, predicted value, its standard deviation and the value of each such trial."""
+    rows = []
+    for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):
+        said = trial.user_attrs
+        if "hdbo:predicted" in said and "hdbo:std" in said and trial.value is not None:
+            numbers = (said["hdbo:predicted"], said["hdbo:std"], trial.value)
+            rows.append([trial.number, *_rounded(numbers, 6)])
+    return rows
 
 
 def _summary(seconds: FloatArray) -> dict[str, Any]:

@@ -1,0 +1,84 @@
+"""Honest intervals: predictions are widened until they cover as often as they should.
+
+A point is chosen because its prediction is optimistic, and hyperparameters are uncertain, so that
+intervals of a Gaussian process are too narrow where it is asked. Adaptive conformal inference
+(Gibbs & Candes 2021, "Adaptive conformal inference under distribution shift") needs no assumption:
+every interval that misses its value widens the next ones, and every one that covers narrows them.
+In the long run 95 % of them cover.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from optuna_hdbo._core.observations import Observations
+
+
+KEY = "expected"
+"""Key under which a record keeps the mean and the standard deviation that a model expected."""
+
+LEVEL, Z = 0.95, 1.96
+"""Share of the intervals that are to cover, and their half width in standard deviations."""
+
+STEP = 0.15
+"""How much one miss widens the next intervals, on a log scale. Of .15 and .25 on twelve tuning
+problems, both kept the coverage between .90 and .97; the smaller one is steadier."""
+
+FIRST, MOST = 1.5, 30.0
+"""Factor of the first intervals, and the largest one. No factor is below 1."""
+
+MEMORY = 300
+"""Latest records that count; what was before has no influence any more."""
+
+
+def widening(seen: Observations) -> float:
+    """Return the factor for the standard deviation of the next prediction."""
+    value_of = dict(zip(seen.numbers.tolist(), (seen.sign * seen.values).tolist(), strict=True))
+    log_factor, most = math.log(FIRST), math.log(MOST)
+    for record in islice(seen.records, max(0, len(seen.records) - MEMORY), None):
+        expected = _parse(record.data.get(KEY))
+        value = value_of.get(record.number)
+        if expected is None or value is None or record.state != "complete":
+            continue
+        mean, std = expected
+        covers = abs(value - mean) < Z * std * math.exp(log_factor)
+        log_factor += STEP * ((LEVEL - 1.0) if covers else LEVEL)
+        log_factor = min(max(log_factor, 0.0), most)
+    return math.exp(log_factor)
+
+
+def calibrated(
+    report: Mapping[str, float | str], seen: Observations
+) -> tuple[dict[str, float | str], dict[str, Any]]:
+    """Return a report with an honest ``std``, and what the record has to keep for the next one.
+
+    Parameters
+    ----------
+    report : mapping
+        Where it has ``predicted`` and ``std``, these are in the objective's units.
+    seen : Observations
+
+    Returns
+    -------
+    report : dict
+    kept : dict
+        JSON; empty where nothing was predicted.
+    """
+    expected = _parse([report.get("predicted"), report.get("std")])
+    if expected is None:
+        return dict(report), {}
+    mean, std = (float(f"{x:.6g}") for x in expected)
+    return {**report, "std": std * widening(seen)}, {KEY: [mean, std]}
+
+
+def _parse(data: Any) -> tuple[float, float] | None:
+    """Return the mean and the standard deviation, None if they are no such numbers."""
+    if not isinstance(data, list) or len(data) != 2:
+        return None
+    if not all(isinstance(x, int | float) and abs(x) < 1e300 for x in data):
+        return None
+    mean, std = map(float, data)
+    return (mean, std) if std > 0.0 else None
