@@ -1,4 +1,4 @@
-"""Honest intervals: predictions are widened until they cover as often as they should.
+"""Honest intervals: they are widened or narrowed until they cover as often as they should.
 
 A point is chosen because its prediction is optimistic, and hyperparameters are uncertain, so that
 intervals of a Gaussian process are too narrow where it is asked. Adaptive conformal inference
@@ -27,8 +27,8 @@ STEP = 0.15
 """How much one miss widens the next intervals, on a log scale. Of .15 and .25 on twelve tuning
 problems, both kept the coverage between .90 and .97; the smaller one is steadier."""
 
-FIRST, MOST = 1.5, 30.0
-"""Factor of the first intervals, and the largest one. No factor is below 1."""
+FIRST, LEAST, MOST = 1.5, 0.2, 30.0
+"""Factor of the first intervals, and the smallest and the largest one."""
 
 MEMORY = 300
 """Latest records that count; what was before has no influence any more."""
@@ -37,7 +37,7 @@ MEMORY = 300
 def widening(seen: Observations) -> float:
     """Return the factor for the standard deviation of the next prediction."""
     value_of = dict(zip(seen.numbers.tolist(), (seen.sign * seen.values).tolist(), strict=True))
-    log_factor, most = math.log(FIRST), math.log(MOST)
+    log_factor, least, most = map(math.log, (FIRST, LEAST, MOST))
     for record in islice(seen.records, max(0, len(seen.records) - MEMORY), None):
         expected = _parse(record.data.get(KEY))
         value = value_of.get(record.number)
@@ -46,7 +46,7 @@ def widening(seen: Observations) -> float:
         mean, std = expected
         covers = abs(value - mean) < Z * std * math.exp(log_factor)
         log_factor += STEP * ((LEVEL - 1.0) if covers else LEVEL)
-        log_factor = min(max(log_factor, 0.0), most)
+        log_factor = min(max(log_factor, least), most)
     return math.exp(log_factor)
 
 

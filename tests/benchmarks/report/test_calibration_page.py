@@ -27,7 +27,7 @@ def test_honest_predictions_cover_as_often_as_they_say() -> None:
 
 
 def test_the_gain_is_the_log_ratio_of_densities() -> None:
-    # Values have deviation sqrt(101), their predictions 1: log sqrt(101) nats.
+    # Values have deviation sqrt(101), their predictions 1, and both squares the same median.
     assert calibration.gain(run(1.0)) == pytest.approx(0.5 * np.log(101.0), abs=0.1)
 
 
