@@ -195,7 +195,7 @@ def fitted_posterior(domain: Domain, X: FloatArray, y: FloatArray) -> Posterior:
 
 
 def _space(
-    study: Study, completed: list[FrozenTrial], params: list[str] | None
+    study: Study, completed: list[FrozenTrial], params: object
 ) -> dict[str, BaseDistribution]:
     """Return the distributions of the parameters to assess."""
     if params is None:

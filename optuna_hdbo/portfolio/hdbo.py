@@ -107,7 +107,7 @@ def _signed(
     return Suggestion(suggestion.x, record, {**suggestion.report, **said})
 
 
-def _checked(experts: Sequence[str] | None) -> tuple[str, ...]:
+def _checked(experts: object) -> tuple[str, ...]:
     if experts is None:
         return tuple(name for name, expert in EXPERTS.items() if expert.default)
     if isinstance(experts, str) or not isinstance(experts, Sequence) or not experts:

@@ -68,4 +68,4 @@ def test_the_recipe_for_a_cluster(postgres_url: str) -> None:
         assert study.trials[-1].system_attrs["fixed_params"] == lost.params
     finally:
         proxy.send_signal(signal.SIGKILL)
-        proxy.wait()
+        proxy.communicate()

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ class KernelParams:
     noise: float = 1e-8
 
     @classmethod
-    def parse(cls, params: Mapping[str, Any] | None) -> KernelParams | None:
+    def parse(cls, params: object) -> KernelParams | None:
         """Return a user's mapping as an object; ``ValueError`` where it is wrong."""
         if params is None:
             return None
