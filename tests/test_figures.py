@@ -1,0 +1,76 @@
+"""Every figure of the documentation can be drawn again by the documented command."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("plotly")
+
+DOCS = Path(__file__).parent.parent / "docs"
+FIGURES = DOCS / "figures"
+IN_A_BROWSER = {"dashboard_study", "dashboard_trial"}
+
+
+def load(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"figures_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def make() -> Iterator[ModuleType]:
+    before = set(sys.modules)
+    sys.path.insert(0, str(FIGURES))
+    try:
+        yield load(FIGURES / "make.py")
+    finally:
+        sys.path.remove(str(FIGURES))
+        for name in set(sys.modules) - before:
+            origin = getattr(sys.modules[name], "__file__", None)
+            if origin is not None and FIGURES in Path(origin).parents:
+                del sys.modules[name]
+
+
+NAMES = sorted(path.stem for path in FIGURES.glob("*/*.py"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_script_draws_its_figure(name: str, make: ModuleType, tmp_path: Path) -> None:
+    import browser
+
+    if name in IN_A_BROWSER:
+        pytest.importorskip("optuna_dashboard")
+        if browser.find() is None:
+            pytest.skip("there is no browser")
+    path = make.draw(name, tmp_path, quick=True)
+    assert path.parent == tmp_path
+    assert path.stem == name
+    assert path.stat().st_size > 2000
+
+
+def test_a_misspelt_name_is_refused(make: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        make.main(["grops"])
+    assert "there are no figures grops" in capsys.readouterr().err
+
+
+def test_images_and_scripts_are_the_same_and_are_shown() -> None:
+    images = {path.stem for path in (DOCS / "images").glob("*.png")}
+    assert images == set(NAMES)
+    assert len(images) >= 10
+    pages = [DOCS.parent / "README.md", *DOCS.glob("*.md")]
+    shown = re.findall(r"images/(\w+)\.png", "".join(p.read_text("utf-8") for p in pages))
+    assert set(shown) == images
+    assert all(path.stat().st_size < 150_000 for path in (DOCS / "images").iterdir())
