@@ -24,6 +24,12 @@ def mixed(trial: optuna.Trial) -> float:
     return sum(x) + k + len(trial.suggest_categorical("c", ["a", "bc"]))
 
 
+def several(trial: optuna.Trial) -> tuple[float, float]:
+    """Return two values that contradict each other."""
+    value = mixed(trial)
+    return value, -value + trial.params["x0"]
+
+
 def warm_up() -> None:
     """Run a short study with every sampler, as it comes and as published."""
     classes = [
@@ -33,6 +39,9 @@ def warm_up() -> None:
     for create in [*classes, *published]:
         study = optuna.create_study(sampler=create(seed=0, n_startup_trials=4))
         study.optimize(mixed, n_trials=N_TRIALS)
+    sampler = optuna_hdbo.GPUCBSampler(seed=0, n_startup_trials=4)
+    fronts = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
+    fronts.optimize(several, n_trials=N_TRIALS)
     evaluator = optuna_hdbo.GradISImportanceEvaluator(n_points=100)
     optuna.importance.get_param_importances(study, evaluator=evaluator)
 

@@ -66,6 +66,7 @@ GROUND = {
     "calibration": {"observations"},
     "checks": set(),
     "domain": {"lazy"},
+    "fronts": {"domain"},
     "memory": {"observations"},
     "observations": {"domain", "lazy", "outputs"},
     "outputs": {"domain"},

@@ -15,6 +15,7 @@ from fakes import create_sqlite
 from fakes import mixed_objective
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import BasicSamplerTestCase
+from optuna.testing.pytest_samplers import MultiObjectiveSamplerTestCase
 from optuna.testing.pytest_samplers import RelativeSamplerTestCase
 from optuna.testing.pytest_samplers import SingleOnlySamplerTestCase
 
@@ -55,8 +56,19 @@ class TestRelative(EverySampler, RelativeSamplerTestCase):
     pass
 
 
-class TestSingleOnly(EverySampler, SingleOnlySamplerTestCase):
-    pass
+SEVERAL = [name for name, create in SAMPLERS.items() if create().supports_several_objectives]
+
+
+class TestSingleOnly(SingleOnlySamplerTestCase):
+    @pytest.fixture(params=[name for name in factories() if name not in SEVERAL])
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        return functools.partial(build, request.param)
+
+
+class TestSeveralObjectives(MultiObjectiveSamplerTestCase):
+    @pytest.fixture(params=SEVERAL)
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        return functools.partial(build, request.param)
 
 
 @pytest.mark.parametrize("name", list(factories()))

@@ -75,6 +75,10 @@ class Observations:
         ``sign * values`` are the objective's values.
     output : Output or None
         The transformation that ``values`` have gone through, see :meth:`warped`.
+    objectives : FloatArray, shape (n, k), or None
+        All values of a study with several objectives, maximised; ``values`` are the first ones.
+    signs : tuple of float
+        ``signs * objectives`` are in the objectives' units.
 
     Attributes
     ----------
@@ -95,6 +99,8 @@ class Observations:
     step: int = 0
     sign: float = 1.0
     output: Output | None = None
+    objectives: FloatArray | None = None
+    signs: tuple[float, ...] = ()
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:

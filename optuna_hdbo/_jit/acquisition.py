@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
+from optuna_hdbo._jit.compile import inlined
 from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.kernels import covariances
 from optuna_hdbo._jit.kernels import distances
@@ -45,6 +46,18 @@ class Model(NamedTuple):
     alpha: np.ndarray
 
 
+@inlined
+def upper_tail(z):
+    """Return the log probability that a standard normal exceeds z, and the density over it."""
+    log_density = -0.5 * z * z - _LOG_SQRT_2PI
+    if z < 20.0:
+        log_tail = math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
+    else:  # tail = density / z (1 - 1/z^2 + 3/z^4 - ...)
+        q = 1.0 / (z * z)
+        log_tail = log_density - math.log(z) + math.log(1.0 - q + 3.0 * q * q)
+    return log_tail, math.exp(log_density - log_tail)
+
+
 @compiled
 def utility(code, p, mean, var):
     """Return the acquisition value and its derivatives with respect to mean and variance.
@@ -71,15 +84,10 @@ def utility(code, p, mean, var):
         slope = -2.0 * PENALTY * excess
         return 0.5 * slope * excess, slope, -0.5 * slope * p[0] / std
     z = (mean - p[0]) / std
-    log_density = -0.5 * z * z - _LOG_SQRT_2PI
     if code == LOG_FEASIBLE:
-        if z < 20.0:
-            log_tail = math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
-        else:  # tail = density / z (1 - 1/z^2 + 3/z^4 - ...)
-            q = 1.0 / (z * z)
-            log_tail = log_density - math.log(z) + math.log(1.0 - q + 3.0 * q * q)
-        ratio = math.exp(log_density - log_tail)
+        log_tail, ratio = upper_tail(z)
         return log_tail, -ratio / std, 0.5 * ratio * z / var
+    log_density = -0.5 * z * z - _LOG_SQRT_2PI
     if z > -20.0:
         tail = 0.5 * math.erfc(-z / math.sqrt(2.0))
         density = math.exp(log_density)
@@ -93,6 +101,27 @@ def utility(code, p, mean, var):
         density_ratio = 1.0 / (q * series)
         tail_ratio = (1.0 - density_ratio) / z
     return log_h + math.log(std), tail_ratio / std, 0.5 * density_ratio / var
+
+
+@inlined
+def pull_back(kernel, F, f, w, n, r2, grad):
+    """Write the derivative by f of the covariances with F (C, n), times w (n,), to ``grad (C,)``.
+
+    ``r2 (n,)`` is work space.
+    """
+    kind, hamming, starts, scales = kernel.kind, kernel.hamming, kernel.starts, kernel.scales
+    for j in range(len(scales)):
+        lo, hi = starts[j], starts[j + 1]
+        distances(F, f, hamming, lo, hi, n, r2)
+        slopes(kind, r2, n)
+        for b in range(n):
+            r2[b] *= scales[j] * w[b]
+        for c in range(lo, hi):
+            total = 0.0
+            if hamming[c] == 0.0:
+                for b in range(n):
+                    total += r2[b] * (F[c, b] - f[c])
+            grad[c] = total
 
 
 @compiled
@@ -134,18 +163,7 @@ def evaluate(model, f, code, p, work, with_gradient, grad):
         row = linv[a]
         for b in range(a + 1):
             w[b] -= s * row[b]
-    for j in range(len(scales)):
-        lo, hi = starts[j], starts[j + 1]
-        distances(F, f, hamming, lo, hi, n, r2)
-        slopes(kind, r2, n)
-        for b in range(n):
-            r2[b] *= scales[j] * w[b]
-        for c in range(lo, hi):
-            total = 0.0
-            if hamming[c] == 0.0:
-                for b in range(n):
-                    total += r2[b] * (F[c, b] - f[c])
-            grad[c] = total
+    pull_back(kernel, F, f, w, n, r2, grad)
     return value
 
 
@@ -154,3 +172,21 @@ def utilities(code, p, mean, var, out):
     """Write the acquisition values of posterior means and variances (m,) to ``out (m,)``."""
     for i in range(len(mean)):
         out[i] = utility(code, p, mean[i], var[i])[0]
+
+
+@compiled
+def slopes_of_utilities(code, p, mean, var, out, by_mean, by_var):
+    """Write acquisition values and their derivatives, of means and variances (m,), to arrays."""
+    for i in range(len(mean)):
+        out[i], by_mean[i], by_var[i] = utility(code, p, mean[i], var[i])
+
+
+@compiled
+def pull_back_all(kernel, F, G, W, out):
+    """Write :func:`pull_back` at features ``G (C, m)`` with weights ``W (m, n)`` to ``(m, C)``."""
+    n = F.shape[1]
+    f, r2 = np.empty(F.shape[0]), np.empty(n)
+    for i in range(len(out)):
+        for c in range(len(f)):
+            f[c] = G[c, i]
+        pull_back(kernel, F, f, W[i], n, r2, out[i])

@@ -16,7 +16,6 @@ from typing import overload
 
 import numpy as np
 from optuna.distributions import BaseDistribution
-from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
@@ -27,6 +26,9 @@ from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
+from optuna_hdbo._study.objectives import maximised_values
+from optuna_hdbo._study.objectives import objectives_array
+from optuna_hdbo._study.objectives import signs_of
 from optuna_hdbo._study.pruned import PrunedValues
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Observations
@@ -104,6 +106,7 @@ class History:
         self._pruned: dict[int, tuple[int, float]] = {}
         self._told: dict[int, Mapping[str, float]] = {}
         self._constraint_names: set[str] = set()
+        self._objectives: dict[int, tuple[float, ...]] = {}  # maximised, where there are several
         self._n_finished = 0  # rows in use of the arrays, by ascending trial number
         self._X = np.empty((0, 0))
         self._values = np.empty(0)
@@ -138,7 +141,7 @@ class History:
             return self._last
         # Not valid before all is taken in: an interrupted read starts over the next time.
         self._study = None
-        sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
+        signs = signs_of(study)
         running = []
         for other in self._unsettled(trials):
             if other.state == TrialState.WAITING:
@@ -149,8 +152,8 @@ class History:
                     running.append(other)
             else:
                 self._open.discard(other.number)
-                self._settle(other, space, sign)
-        self._last = self._observations(space, running, trial.number, sign)
+                self._settle(other, space, signs)
+        self._last = self._observations(space, running, trial.number, signs)
         self._study = key
         return self._last
 
@@ -179,7 +182,7 @@ class History:
         key = row.tobytes()
         return key in self._tried or key in self._running
 
-    def _settle(self, trial: FrozenTrial, space: SearchSpace, sign: float) -> None:
+    def _settle(self, trial: FrozenTrial, space: SearchSpace, signs: tuple[float, ...]) -> None:
         """Add a trial that will never change again."""
         suggestion = self._latest_suggestion(trial)
         self._suggestions.pop(trial.number, None)
@@ -197,23 +200,27 @@ class History:
         if self.known != trial.distributions:
             # Not in place: others keep what they have seen.
             self.known = {**self.known, **trial.distributions}
-        pruned_at, value = None, trial.value
+        told, pruned_at = maximised_values(trial, signs), None
+        value = None if told is None else told[0]
         if trial.state == TrialState.PRUNED:
-            pruned_at = trial.last_step if self._use_pruned else None
-            value = None if pruned_at is None else trial.intermediate_values[pruned_at]
+            # Reports are of a single objective.
+            pruned_at = trial.last_step if self._use_pruned and len(signs) == 1 else None
+            value = None if pruned_at is None else signs[0] * trial.intermediate_values[pruned_at]
         if row is None or value is None or math.isnan(value):
             return
         if pruned_at is None:
             steps = trial.intermediate_values
-            reported = {step: sign * steps[step] for step in steps} if steps else _NOTHING
-            self._pruned_values.add_completed(reported, sign * value)
-        if pruned_at is not None:
-            self._pruned[trial.number] = pruned_at, sign * value
+            reported = {step: signs[0] * steps[step] for step in steps} if steps else _NOTHING
+            self._pruned_values.add_completed(reported, value)
+        else:
+            self._pruned[trial.number] = pruned_at, value
         constraints = constraints_of(trial)
         if constraints:
             self._told[trial.number] = constraints
             self._constraint_names.update(constraints)
-        self._insert(trial.number, sign * value, row)
+        if told is not None and len(signs) > 1:
+            self._objectives[trial.number] = told
+        self._insert(trial.number, value, row)
 
     def _allocate(self, n: int, n_columns: int) -> None:
         self._X = np.empty((n, n_columns))
@@ -268,7 +275,7 @@ class History:
                 insort(records, record, key=lambda r: r.number)
 
     def _observations(
-        self, space: SearchSpace, running: list[FrozenTrial], step: int, sign: float
+        self, space: SearchSpace, running: list[FrozenTrial], step: int, signs: tuple[float, ...]
     ) -> Observations:
         pending = []
         # Copy the list only if records of running trials are added to it.
@@ -299,7 +306,9 @@ class History:
             constraints=self._constraints(),
             records=records,
             step=step,
-            sign=sign,
+            sign=signs[0],
+            objectives=objectives_array(self._objectives, numbers, len(signs)),
+            signs=signs,
         )
 
     def _pending_row(

@@ -16,6 +16,8 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.maximise.several import SeveralQueries
+from optuna_hdbo._core.maximise.several import predictions
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import ALL_MATTER_WARPED
@@ -65,6 +67,7 @@ class GPUCB:
         self.beta = beta
         beliefs = BELIEFS if warp else BELIEFS[:3]
         models = Ensemble(kernel, ard, beliefs, n_cyc)
+        self._several = SeveralQueries(kernel, ard, beliefs, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)
 
@@ -74,8 +77,11 @@ class GPUCB:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
         rng = streams.generator(self.name, seen.step)
-        width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
         memory = Memory(seen.records)
+        if seen.objectives is not None:
+            x, models = self._several.query(domain, seen, memory, rng, self._constraints)
+            return Suggestion(x, memory.kept or None, predictions(models, x))
+        width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
         x, model = self._queries.query(domain, seen, memory, width, rng, self._constraints)
         report = prediction(model.seen, model.posterior, x, model.evidence)
         return Suggestion(x, memory.kept or None, report)

@@ -56,6 +56,7 @@ class HDBO:
         self._experts: Mapping[str, Method] = {
             name: EXPERTS[name].build(deterministic_objective) for name in self.names
         }
+        self._several = EXPERTS["global"].build(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
         """Let every expert object to its settings."""
@@ -68,7 +69,12 @@ class HDBO:
         return self.names if self._chosen or not suited else suited
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
-        """Return the point of an expert, drawn by how often its points were improvements."""
+        """Return the point of an expert, drawn by how often its points were improvements.
+
+        For several objectives the experts are not asked: one model per objective is.
+        """
+        if seen.objectives is not None:
+            return self._several.suggest(domain, seen, streams)
         rng = streams.generator(self.name, seen.step)
         names = self.experts_for(domain)
         merit = merits(seen)

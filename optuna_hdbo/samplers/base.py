@@ -86,6 +86,7 @@ class MethodSampler(BaseSampler):
 
     _settings: Mapping[str, Any]
     supports_constraints = False
+    supports_several_objectives = False
     multiplies_matrices = True
 
     def __init__(
@@ -330,10 +331,10 @@ class MethodSampler(BaseSampler):
         )
 
     def _refuse_multi_objective(self, study: Study) -> None:
-        if len(study.directions) > 1:
+        if len(study.directions) > 1 and not self.supports_several_objectives:
             raise ValueError(
                 f"{self} needs a study with a single objective, but got one with "
-                f"{len(study.directions)}."
+                f"{len(study.directions)}. Use HDBOSampler or GPUCBSampler."
             )
 
 

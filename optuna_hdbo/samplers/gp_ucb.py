@@ -29,6 +29,9 @@ class GPUCBSampler(MethodSampler):
     warped values. The model that has predicted new trials best lately is used most often.
     :meth:`as_published` gives the paper's GP-UCB instead.
 
+    In a study with several objectives every objective has such models, and trials maximise the
+    expected hypervolume improvement. ``beta`` and ``alternate`` have no effect then.
+
     Parameters
     ----------
     kernel : {"matern52", "matern32", "se"}
@@ -51,10 +54,11 @@ class GPUCBSampler(MethodSampler):
     Raises
     ------
     ValueError
-        For a setting outside of its range, naming it; and in a study with several objectives.
+        For a setting outside of its range, naming it.
     """
 
     supports_constraints = True
+    supports_several_objectives = True
 
     def __init__(
         self,

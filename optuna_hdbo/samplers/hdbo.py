@@ -47,7 +47,8 @@ class HDBOSampler(MethodSampler):
     Parameters
     ----------
     experts : sequence of str or None
-        Names out of the list above; ``None`` for all default ones that suit the search space.
+        Names out of the list above; ``None`` for all default ones that suit the search space. In
+        a study with several objectives no expert is asked, but one model per objective.
     deterministic_objective : bool or None
         Whether equal parameters give equal values; ``None`` if that is unknown.
     seed : int or None
@@ -65,7 +66,7 @@ class HDBOSampler(MethodSampler):
     Raises
     ------
     ValueError
-        For a setting outside of its range, naming it; and in a study with several objectives.
+        For a setting outside of its range, naming it.
 
     Examples
     --------
@@ -75,6 +76,7 @@ class HDBOSampler(MethodSampler):
     """
 
     supports_constraints = True
+    supports_several_objectives = True
 
     def __init__(
         self,

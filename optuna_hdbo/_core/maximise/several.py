@@ -1,0 +1,184 @@
+"""Suggestions for several objectives: one Gaussian process each, and hypervolume improvements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from dataclasses import replace
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.acquisition.several import DirectedImprovement
+from optuna_hdbo._core.acquisition.several import HypervolumeImprovement
+from optuna_hdbo._core.acquisition.several import Improvement
+from optuna_hdbo._core.acquisition.several import SeveralObjectives
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.fronts import MOST_DECOMPOSED
+from optuna_hdbo._core.fronts import Boxes
+from optuna_hdbo._core.fronts import n_dominating
+from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
+from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import maximise
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import Belief
+from optuna_hdbo._core.models.ensemble import Believed
+from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import modelled_rows
+
+
+BEYOND = 0.1
+"""Least distance of the reference point from the worst values of the front, in ranges of it."""
+
+
+def ranked(seen: Observations) -> Observations:
+    """Return the observations with a single value: minus the feasible points that dominate each.
+
+    The points of the front have the value 0.
+    """
+    assert seen.objectives is not None
+    counts = n_dominating(seen.objectives, seen.feasible)
+    return replace(seen, values=-counts.astype(np.float64), objectives=None)
+
+
+def reference_point(front: FloatArray, Y: FloatArray) -> FloatArray:
+    """Return the point (k,) above which volume counts.
+
+    It is below the front in every objective, and nowhere above the median of all values. A point
+    just below the front would leave its ends where they are: what is better in one objective adds
+    nothing if it is below the point in another.
+
+    Parameters
+    ----------
+    front : FloatArray, shape (p, k)
+    Y : FloatArray, shape (n, k)
+        All values.
+    """
+    worst, width = front.min(axis=0), np.ptp(front, axis=0)
+    # A front of a single value has no range yet.
+    width = np.where(width > 0.0, width, np.maximum(np.ptp(Y, axis=0), 1e-9))
+    return np.asarray(np.minimum(worst - BEYOND * width, np.median(Y, axis=0)), np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralQueries:
+    """Expected hypervolume improvements of independent models, one ensemble per objective.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    ard : bool
+        One lengthscale per column, or one for all.
+    beliefs : tuple of Belief
+    n_cyc : int or None
+        As for :class:`Ensemble`.
+    effort : Effort
+    """
+
+    kind: str
+    ard: bool
+    beliefs: tuple[Belief, ...]
+    n_cyc: int | None = None
+    effort: Effort = field(default_factory=lambda: DEFAULT_EFFORT)
+    _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
+
+    def query(
+        self,
+        domain: Domain,
+        seen: Observations,
+        memory: Memory,
+        rng: np.random.Generator,
+        constraints: ConstraintModels,
+    ) -> tuple[FloatArray, list[Believed]]:
+        """Return the next point, and the model of each objective."""
+        ranks = ranked(seen)
+        rows = modelled_rows(merits(ranks))
+        models = [
+            self._model(j).drawn(domain, part, memory, rng)
+            for j, part in enumerate(_parts(seen, rows))
+        ]
+        feasibility = constraints.fit(domain, ranks, memory)
+        within = ranks if rows is None else _chosen(ranks, rows)
+        on_front = (within.values == 0.0) & within.feasible
+        feasible = [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
+        improvement = _improvement(models, on_front, rng)
+        posteriors = [model.posterior for model in models] if improvement is not None else []
+        acquisition = SeveralObjectives(posteriors, improvement, feasible)
+        best = _centres(seen.X, merits(ranks), rng)
+        effort = self.effort.at(len(seen.values))
+        return maximise(acquisition, domain, best, seen.known, rng, effort=effort), models
+
+    def _model(self, j: int) -> Ensemble:
+        return self._models.setdefault(
+            j, Ensemble(self.kind, self.ard, self.beliefs, self.n_cyc, name=f"objective{j}")
+        )
+
+
+def _improvement(
+    models: Sequence[Believed], on_front: BoolArray, rng: np.random.Generator
+) -> Improvement | None:
+    """Return what an improvement of the front is; None as long as no point is feasible."""
+    if not on_front.any():
+        return None
+    Y = np.stack([model.seen.y for model in models], axis=1)
+    front = Y[on_front]
+    reference = reference_point(front, Y)
+    if len(models) > MOST_DECOMPOSED:
+        return DirectedImprovement.drawn(front, reference, rng)
+    return HypervolumeImprovement(Boxes.above(front, reference))
+
+
+def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:
+    """Return the observations of each objective by itself, in the modelled rows."""
+    assert seen.objectives is not None
+    within = seen if rows is None else _chosen(seen, rows)
+    assert within.objectives is not None
+    nothing = np.empty((len(within.X), 0))
+    return [
+        replace(
+            within,
+            values=np.ascontiguousarray(column),
+            sign=sign,
+            constraints=nothing,
+            objectives=None,
+        )
+        for column, sign in zip(within.objectives.T, seen.signs, strict=True)
+    ]
+
+
+def _chosen(seen: Observations, rows: IntArray) -> Observations:
+    return replace(
+        seen,
+        X=seen.X[rows],
+        values=seen.values[rows],
+        numbers=seen.numbers[rows],
+        pruned=seen.pruned[rows],
+        constraints=seen.constraints[rows],
+        objectives=None if seen.objectives is None else seen.objectives[rows],
+    )
+
+
+def _centres(X: FloatArray, merit: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Return the best points in random order, at least five: mostly the front."""
+    order = rng.permutation(len(merit))
+    order = order[np.argsort(-merit[order], kind="stable")]
+    n_best = int((merit == merit.max()).sum())
+    return X[order[: max(5, n_best)]]
+
+
+def predictions(models: Sequence[Believed], x: FloatArray) -> dict[str, float]:
+    """Return what each model expects at x (D,), in its objective's units."""
+    return {
+        f"{name}:{j}": number
+        for j, model in enumerate(models)
+        for name, number in prediction(model.seen, model.posterior, x, model.evidence).items()
+    }

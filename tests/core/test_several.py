@@ -1,0 +1,143 @@
+"""Several objectives: what is ranked first, what counts as an improvement, and who is modelled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from histories import affordable
+from histories import make_domain
+from histories import make_kernel
+from histories import make_posterior
+
+from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.several import DirectedImprovement
+from optuna_hdbo._core.acquisition.several import HypervolumeImprovement
+from optuna_hdbo._core.acquisition.several import SeveralObjectives
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.fronts import Boxes
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise.several import SeveralQueries
+from optuna_hdbo._core.maximise.several import ranked
+from optuna_hdbo._core.maximise.several import reference_point
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
+from optuna_hdbo._core.observations import Observations
+
+
+def observed(
+    domain: Domain, n: int, f: Callable[[np.ndarray], np.ndarray], seed: int = 0
+) -> Observations:
+    X = domain.sample(np.random.default_rng(seed), n)
+    Y = np.array([f(x) for x in X])
+    seen = Observations.from_arrays(X, Y[:, 0])
+    return replace(seen, objectives=Y, signs=(-1.0,) * Y.shape[1])
+
+
+def opposed(x: np.ndarray) -> np.ndarray:
+    """Two minus squared distances; everything on the line between the two tops is optimal."""
+    return np.array([-((x - 0.3) ** 2).sum(), -((x - 0.7) ** 2).sum()])
+
+
+def acquisition(domain: Domain, kind: str, feasible: bool = False) -> SeveralObjectives:
+    posteriors, values = [], []
+    for j in range(2):
+        posterior, X, _ = make_posterior(domain, make_kernel(domain, seed=j), n=12)
+        y = np.sin(4.0 * X[:, 0] + j) + X[:, -1] * (1.0 - 2.0 * j)
+        posteriors.append(Posterior(Factor(posterior.kernel, X), y))
+        values.append(y)
+    Y = np.stack(values, axis=1)
+    reference = reference_point(Y, Y)
+    improvement = (
+        HypervolumeImprovement(Boxes.above(Y, reference))
+        if kind == "volume"
+        else DirectedImprovement.drawn(Y, reference, np.random.default_rng(0))
+    )
+    terms = [Analytic.log_feasible(posteriors[1], 0.3)] if feasible else []
+    return SeveralObjectives(posteriors, improvement, terms)
+
+
+@pytest.mark.parametrize("kind", ["volume", "direction"])
+@pytest.mark.parametrize("feasible", [False, True])
+def test_slopes_are_gradients_of_the_values(kind: str, feasible: bool) -> None:
+    domain = make_domain(None, None, None)
+    function = acquisition(domain, kind, feasible)
+    X = domain.sample(np.random.default_rng(2), 6)
+    values, gradients = function.slopes(X)
+    np.testing.assert_allclose(values, function(X), rtol=1e-10)
+    for c in range(3):
+        moved = [X.copy(), X.copy()]
+        moved[0][:, c] += 1e-5
+        moved[1][:, c] -= 1e-5
+        numeric = (function(moved[0]) - function(moved[1])) / 2e-5
+        np.testing.assert_allclose(gradients[:, c], numeric, rtol=1e-3, atol=1e-3)
+
+
+def test_only_feasibility_counts_without_an_improvement() -> None:
+    domain = make_domain(None, None, None)
+    whole = acquisition(domain, "volume", feasible=True)
+    only = SeveralObjectives([], None, whole.feasible)
+    X = domain.sample(np.random.default_rng(2), 6)
+    np.testing.assert_allclose(only(X), whole.feasible[0](X))
+    np.testing.assert_allclose(only.slopes(X)[0], only(X))
+    climbed, values = only.ascend(X, np.ones(3, np.bool_))
+    assert (values >= only(X)).all()
+    np.testing.assert_allclose(values, only(climbed), rtol=1e-8)
+
+
+def test_ranks_are_numbers_of_dominating_feasible_points() -> None:
+    seen = observed(make_domain(None, None), 5, opposed)
+    Y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, -1.0], [-np.inf, 5.0], [3.0, 3.0]])
+    constraints = np.array([[0.0], [0.0], [-1.0], [0.0], [1.0]])
+    values = ranked(replace(seen, objectives=Y, constraints=constraints)).values
+    assert values.tolist() == [-1.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_the_reference_point_is_below_the_front() -> None:
+    Y = np.array([[0.0, 10.0], [2.0, 0.0], [-5.0, -0.5], [-6.0, -0.2]])
+    np.testing.assert_allclose(reference_point(Y[:2], Y), [-2.5, -1.0])
+    alone = reference_point(Y[:1], Y)
+    assert (alone < Y[0]).all()
+    same = np.ones((3, 2))
+    assert (reference_point(same, same) < 1.0).all()
+
+
+@pytest.mark.parametrize("beliefs", [(ALL_MATTER,), (ALL_MATTER, FEW_MATTER_WARPED)])
+def test_suggestions_extend_the_front(beliefs: tuple[object, ...]) -> None:
+    domain = make_domain(None, None)
+    seen = observed(domain, 12, opposed)
+    queries = SeveralQueries("matern52", True, beliefs)  # type: ignore[arg-type]
+    memory = Memory()
+    x, models = queries.query(domain, seen, memory, np.random.default_rng(0), ConstraintModels())
+    assert len(models) == 2
+    assert {key.split(":")[0] for key in memory.kept} == {"objective0", "objective1"}
+    assert seen.objectives is not None
+    assert not (seen.objectives >= opposed(x)).all(axis=1).any()
+
+
+def test_many_observations_are_not_all_modelled() -> None:
+    """The front stays among those that are."""
+    domain = make_domain(None, None)
+    seen = observed(domain, 520, opposed)
+    queries = SeveralQueries("matern52", True, (ALL_MATTER,), n_cyc=10**6)
+    _, models = queries.query(domain, seen, Memory(), np.random.default_rng(0), ConstraintModels())
+    front = seen.X[ranked(seen).values == 0.0]
+    for model in models:
+        assert 400 <= len(model.posterior.y) < 450
+        rows = {row.tobytes() for row in model.posterior.X}
+        assert {row.tobytes() for row in front} <= rows
+        np.testing.assert_allclose(np.std(model.posterior.y), 1.0, rtol=0.1)
+
+
+def test_more_than_three_objectives() -> None:
+    domain = make_domain(None, None, None, None)
+    seen = observed(domain, affordable(30, 8), lambda x: -((x - np.eye(4)) ** 2).sum(axis=1))
+    queries = SeveralQueries("matern52", True, (ALL_MATTER,))
+    x, models = queries.query(domain, seen, Memory(), np.random.default_rng(0), ConstraintModels())
+    assert len(models) == 4
+    assert ((x >= 0.0) & (x <= 1.0)).all()
