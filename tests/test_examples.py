@@ -15,9 +15,17 @@ from optuna_hdbo import AddGPUCBSampler
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
+SHORT = {
+    "hand_over": "HDBOSampler    best of   9 trials",
+    "network": "log loss ",
+    "own_loop": "round  3: best yield",
+    "pipeline": "error ",
+}
+"""Examples that run three trials of each kind -> what they print then."""
+
 
 def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(Path(name).name, EXAMPLES / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -26,7 +34,7 @@ def load(name: str) -> ModuleType:
 
 
 def test_every_example_is_run_here() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"bamsoo_tree", "quickstart"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {"bamsoo_tree", "quickstart", *SHORT}
 
 
 @pytest.fixture
@@ -76,3 +84,9 @@ def test_trees_are_drawn_and_bamsoo_sees_more(
     soo, bamsoo = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
     assert bamsoo >= soo
     assert (here / "bamsoo_tree.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", list(SHORT))
+def test_short_examples(name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    load(name).main(3)
+    assert SHORT[name] in capsys.readouterr().out

@@ -42,14 +42,14 @@ MAX_SEEDS = 10_000
 """Seeds that one command accepts; more are taken for a typing error."""
 
 
-def _problem_names(text: str) -> list[str]:
+def problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family stands for all of its problems."""
     sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
     sets |= catalogue.FAMILIES
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
 
 
-def _seeds(text: str) -> list[int]:
+def parse_seeds(text: str) -> list[int]:
     """Parse ``0-4`` or ``0,2,5-7``."""
     seeds: list[int] = []
     for piece in text.split(","):
@@ -76,7 +76,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     runner.check_out(args.out)
     runs = runner.plan(
-        _problem_names(args.problems), registry.split(args.rivals), _seeds(args.seeds), args.trials
+        problem_names(args.problems),
+        registry.split(args.rivals),
+        parse_seeds(args.seeds),
+        args.trials,
     )
     return 1 if runner.run_all(runs, args.out, args.jobs) else 0
 
@@ -100,7 +103,7 @@ def _report(args: argparse.Namespace) -> int:
         [result for path in args.results for result in runner.read(path)],
         purpose=args.purpose,
         labels=registry.split(args.rivals) if args.rivals else None,
-        names=_problem_names(args.problems) if args.problems else None,
+        names=problem_names(args.problems) if args.problems else None,
         common_seeds=args.common_seeds,
     )
     print(tables.markdown(grouped, baseline=args.baseline))
@@ -139,7 +142,7 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
 
 
 def _constraints(args: argparse.Namespace) -> int:
-    labels, seeds = registry.split(args.rivals), _seeds(args.seeds)
+    labels, seeds = registry.split(args.rivals), parse_seeds(args.seeds)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     print(constrained.compare(args.problems.split(","), labels, seeds, args.trials))
     return 0
@@ -154,7 +157,7 @@ def _add_endurance(parser: argparse.ArgumentParser) -> None:
 
 
 def _endurance(args: argparse.Namespace) -> int:
-    names, labels = _problem_names(args.problems), registry.split(args.rivals)
+    names, labels = problem_names(args.problems), registry.split(args.rivals)
     runner.plan(names, labels, [args.seed], args.trials)  # refuses what cannot be run
     use_one_thread()
     print(endurance.compare(names, labels, args.seed, args.trials))
@@ -213,8 +216,8 @@ _COMMANDS = {
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return the exit status."""
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="python -m optuna_hdbo.benchmarks",
         description=__doc__,
@@ -223,7 +226,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, (add_arguments, _, summary) in _COMMANDS.items():
         add_arguments(commands.add_parser(name, help=summary, description=f"{summary}."))
-    args = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return the exit status."""
+    args = make_parser().parse_args(arguments)
     try:
         return _COMMANDS[args.command][1](args)
     except ValueError as error:
