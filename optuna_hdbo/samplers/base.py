@@ -204,6 +204,7 @@ class MethodSampler(BaseSampler):
             space = self._space
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
+            self._notices.abandoned(self._history.n_abandoned)
             if seen.constraints.shape[1] and not self.supports_constraints:
                 self._notices.constraints()
             if len(seen.values) >= max(self._n_startup_trials, 1):

@@ -34,6 +34,7 @@ class Notices:
         self._name = name
         self._has_logged_bug = False
         self._has_named_constraints = False
+        self._has_named_abandoned = False
         self._parameters: set[str] = set()
 
     def failure(self, number: int, error: Exception) -> None:
@@ -76,3 +77,13 @@ class Notices:
         if not self._has_named_constraints:
             _logger.warning(f"{self._name} does not use the constraints of the trials.")
         self._has_named_constraints = True
+
+    def abandoned(self, n: int) -> None:
+        """Warn that ``n`` trials are running whose workers seem to be gone."""
+        if n and not self._has_named_abandoned:
+            self._has_named_abandoned = True
+            _logger.warning(
+                f"{n} trials have been running for longer than any finished trial took. If their "
+                "workers were killed, use heartbeats, or run the script in 'Workers that die' of "
+                "the documentation, so that other workers evaluate their points."
+            )
