@@ -34,9 +34,10 @@ class SOOSampler(PublishedSampler):
     ----------
     branching : {2, 3}
         Children of a cell. In three, the middle child keeps its parent's centre and value.
-    depth_exponent : float
-        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]: small values
-        search broadly, large ones deeply.
+    depth_exponent : float or None
+        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]. Small values
+        search broadly, large ones deeply. ``None`` is 0.5. It is 1 where every parameter has
+        finitely many values: there the cells of one configuration limit the depth.
     seed : int or None
         Only the first trial, and parameters outside of the relative search space, need it.
     n_startup_trials : int
@@ -63,7 +64,7 @@ class SOOSampler(PublishedSampler):
         self,
         *,
         branching: Literal[2, 3] = 3,
-        depth_exponent: float = 0.5,
+        depth_exponent: float | None = None,
         seed: int | None = None,
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
