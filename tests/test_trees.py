@@ -206,6 +206,18 @@ def test_all_integers_are_tried(create: Create, size: int, n: int) -> None:
 
 
 @every_sampler
+def test_equal_choices_are_tried_once(create: Create) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return float(trial.suggest_categorical("c", [True, 1, "x", 1.0]) == "x")
+
+    study = optuna.create_study(sampler=create(seed=0))
+    run(study, objective, 2)
+    assert len(set(points(study))) == 2
+    run(study, objective, 1)
+    assert study.trials[-1].user_attrs["hdbo:nodes"] <= 4
+
+
+@every_sampler
 def test_the_floats_of_a_narrow_range_are_a_finite_space(create: Create) -> None:
     high = math.nextafter(math.nextafter(1.0, 2.0), 2.0)
     study = optuna.create_study(sampler=create(seed=0))
