@@ -18,6 +18,10 @@ if TYPE_CHECKING:  # what _MODULES says, for type checkers
     from optuna_hdbo.explanation import Explanation as Explanation
     from optuna_hdbo.explanation import explain as explain
     from optuna_hdbo.importance import GradISImportanceEvaluator as GradISImportanceEvaluator
+    from optuna_hdbo.interactions import Effect as Effect
+    from optuna_hdbo.interactions import Interaction as Interaction
+    from optuna_hdbo.interactions import Interactions as Interactions
+    from optuna_hdbo.interactions import get_interactions as get_interactions
     from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler as AddGPUCBSampler
     from optuna_hdbo.samplers.bamsoo import BaMSOOSampler as BaMSOOSampler
     from optuna_hdbo.samplers.gp_mi import GPMISampler as GPMISampler
@@ -36,12 +40,15 @@ if TYPE_CHECKING:  # what _MODULES says, for type checkers
 _MODULES = {
     "AddGPUCBSampler": "samplers.add_gp_ucb",
     "BaMSOOSampler": "samplers.bamsoo",
+    "Effect": "interactions",
     "Explanation": "explanation",
     "GPMISampler": "samplers.gp_mi",
     "GPUCBSampler": "samplers.gp_ucb",
     "GradISImportanceEvaluator": "importance",
     "Groups": "structure",
     "HDBOSampler": "samplers.hdbo",
+    "Interaction": "interactions",
+    "Interactions": "interactions",
     "MSUCBSampler": "samplers.ms_ucb",
     "SOOSampler": "samplers.soo",
     "Selection": "structure",
@@ -50,6 +57,7 @@ _MODULES = {
     "explain": "explanation",
     "get_believed_best": "believed",
     "get_groups": "structure",
+    "get_interactions": "interactions",
     "get_selections": "structure",
 }
 """Public name -> the module of this package that defines it."""

@@ -63,7 +63,10 @@ class Groups:
 
 
 def get_groups(study: Study) -> Groups:
-    """Return the groups of interacting parameters that a study has learned.
+    """Return the groups of parameters that the sampler of a study works with.
+
+    Use :func:`optuna_hdbo.get_interactions` to learn which parameters interact: the sampler packs
+    all parameters into few groups, also those that interact with none.
 
     They are read from the study's trials, in any process and from any storage, while the study
     runs or afterwards. :class:`optuna_hdbo.AddGPUCBSampler` learns them anew now

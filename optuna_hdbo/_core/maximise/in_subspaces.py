@@ -63,11 +63,11 @@ class SubspaceMaximiser:
 
     def __call__(
         self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
-    ) -> FloatArray:
-        """Return the point (D,) of a subspace with the largest value that is not known.
+    ) -> tuple[FloatArray, float]:
+        """Return a point of a subspace that is not among ``known (n, D)``, and its value.
 
-        ``known (n, D)`` are the known points. Where every point found is among them, another one
-        near the best is returned, of its subspace if there is one.
+        Where every point found is known, another one near the best is returned, of its subspace if
+        there is one.
 
         Raises
         ------
@@ -94,20 +94,20 @@ class SubspaceMaximiser:
             found.append((value, i, y))
         found.sort(key=lambda item: -item[0])
         taken = {row.tobytes() for row in known}
-        for _, i, y in found:
+        for value, i, y in found:
             x = self._point(i, y)
             if x.tobytes() not in taken:
-                return x
+                return x, value
         for flat in order.tolist():
             i, j = divmod(flat, m)
             x = self._point(i, candidates[i, j])
             if x.tobytes() not in taken:
-                return x
+                return x, float(scores[i, j])
         _, i, y = found[0]
         x = unknown_near(self.domain, self._point(i, y), known, rng, spaces.free[i])
         if x.tobytes() in taken:
             x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
-        return x
+        return x, float(acquisition(x[None])[0])
 
     def _restricted(self, acquisition: Acquisition) -> Restricted:
         """Return the terms, with squared distances outside of each subspace, shape (S, n)."""

@@ -1,0 +1,307 @@
+"""Which columns interact: a search for the terms of an ANOVA model that the data ask for.
+
+It starts with main effects only. Terms of two columns, and of three where no pair is left, are
+added while the evidence for them overcomes the prior odds against them: a priori one of all pairs
+(or triples) is expected to interact. So every further pair that is looked at has to convince more.
+Evidence is a ratio of marginal likelihoods in which the variance of the term and that of the noise
+are averaged over. The noise has to be, because without a term the noise explains what the term
+would. The other hyperparameters are those of the model without the term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.anova import MANY_COLUMNS
+from optuna_hdbo._core.models.anova import Features
+from optuna_hdbo._core.models.anova import Fit
+from optuna_hdbo._core.models.anova import Model
+from optuna_hdbo._core.models.anova import Term
+from optuna_hdbo._core.models.anova import start
+from optuna_hdbo._core.models.marginal import VARIANCES
+from optuna_hdbo._core.models.marginal import Marginal
+from optuna_hdbo._core.models.marginal import limit
+from optuna_hdbo._core.models.marginal import log_mean
+
+
+Pair = tuple[int, int]
+
+CONVINCED = 0.95
+"""Posterior probability from which on a term is taken in."""
+
+_MARGIN = math.log(CONVINCED / (1.0 - CONVINCED))
+
+TOGETHER = (8, 6, 4, 2)
+"""Numbers of weak pairs that are tried together where none is convincing by itself."""
+
+SCREEN_DEGREE = {1: 10, 2: 6, 3: 5}
+"""Degrees of the features by which all terms are screened."""
+
+BATCH = 6
+"""Most promising terms whose evidence is averaged over the noise, in every round."""
+
+MOST_ROUNDS, MOST_TERMS = 12, 60
+
+MOST_IN_TRIPLES = 24
+"""Columns among which all triples are screened."""
+
+EXTREME = 0.02
+"""Share of the values, those furthest from the median, without which evidence has to stand."""
+
+CHUNK = 400
+"""Terms whose features are held in memory at a time."""
+
+
+@dataclass(frozen=True)
+class PairFinding:
+    """What is known about two columns.
+
+    Parameters
+    ----------
+    log_evidence : float
+        Log evidence for all terms that have both columns, against none, in nats.
+    variance : float
+        Variance of these terms over the cube, expected under the posterior; 0 without any.
+    limit : float
+        With a probability of 95 %, the variance of the pair's own term is below this.
+    """
+
+    log_evidence: float
+    variance: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class ColumnFinding:
+    """What is known about one column.
+
+    Parameters
+    ----------
+    log_evidence : float
+        Log evidence for all terms that have the column, against none, in nats.
+    main, joint : float
+        Variances of its main effect, and of all terms that it shares with others.
+    limit : float
+        With a probability of 95 %, the variance of its main effect is below this.
+    """
+
+    log_evidence: float
+    main: float
+    joint: float
+    limit: float
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Terms that the data ask for, and what is known about all pairs and columns.
+
+    ``variance`` is that of the whole function over the cube; those of the values are 1.
+    """
+
+    terms: tuple[Term, ...]
+    pairs: dict[Pair, PairFinding]
+    columns: tuple[ColumnFinding, ...]
+    variance: float
+    noise: float
+
+
+class Search:
+    """The search for terms, by evidence under hyperparameters that are fitted in every round.
+
+    Parameters
+    ----------
+    domain : Domain
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+        Standardised.
+    """
+
+    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray) -> None:
+        self._features, self._y, self._D = Features(domain, X), y, len(domain)
+        self.pairs: list[Term] = list(combinations(range(self._D), 2))
+        order = np.argsort(np.abs(y - np.median(y)), kind="stable")
+        self._ordinary = np.sort(order[: len(y) - math.ceil(EXTREME * len(y))])
+        model = self._model(start(self._D))
+        self.fit, _ = model.fitted(start(self._D), 50)
+
+    def _model(self, fit: Fit) -> Model:
+        return Model(self._features, self._y, fit.terms)
+
+    def _marginals(self, fit: Fit) -> tuple[Marginal, Marginal]:
+        """Return the likelihoods of all values, and of those without the most extreme ones."""
+        K, kept = self._model(fit).gram(fit), self._ordinary
+        return Marginal(K, self._y), Marginal(K[np.ix_(kept, kept)], self._y[kept])
+
+    def run(self) -> Findings:
+        """Return what is found."""
+        for _ in range(MOST_ROUNDS if self._D > 1 else 0):
+            new = self._next_terms()[: self._D + MOST_TERMS - len(self.fit.terms)]
+            if not new:
+                break
+            fit = self.fit.with_terms(new, [0.1] * len(new))
+            self.fit, _ = self._model(fit).fitted(fit, 15)
+            self._prune()
+        return self._findings()
+
+    def _screen_degree(self, term: Term) -> int:
+        return SCREEN_DEGREE[len(term)] if self._D <= MANY_COLUMNS else len(term) + 1
+
+    def _screen(self, marginal: Marginal, terms: Sequence[Term]) -> FloatArray:
+        """Return the gains of terms at the fitted noise, shape (len(terms), len(VARIANCES))."""
+        out = np.empty((len(terms), len(VARIANCES)))
+        for first in range(0, len(terms), CHUNK):
+            by_size: dict[int, tuple[list[int], list[FloatArray]]] = {}
+            for t, term in enumerate(terms[first : first + CHUNK], first):
+                degree = self._screen_degree(term)
+                F = self._features.scaled(term, self.fit.logit_decay, degree)
+                places, made = by_size.setdefault(F.shape[1], ([], []))
+                places.append(t)
+                made.append(F)
+            for places, made in by_size.values():
+                rotated = marginal.rotated(np.hstack(made))
+                G = np.swapaxes(rotated.reshape(len(rotated), len(made), -1), 0, 1)
+                out[places] = marginal.gains(G, self.fit.noise)
+        return out
+
+    def _evidence(
+        self,
+        marginals: tuple[Marginal, Marginal],
+        block: Sequence[Term],
+        *,
+        screening: bool = False,
+    ) -> tuple[float, FloatArray]:
+        """Return the log evidence for some terms together, and the posterior of their variance.
+
+        It is the smaller one of two: that of all values, and that without the most extreme ones.
+        A single trial that went wrong is no evidence for an interaction.
+        """
+        degrees = [self._screen_degree(term) if screening else None for term in block]
+        scaled = [
+            self._features.scaled(term, self.fit.logit_decay, degree)
+            for term, degree in zip(block, degrees, strict=True)
+        ]
+        F = np.hstack(scaled) / math.sqrt(len(block))
+        value, weights = marginals[0].evidence(F)
+        return min(value, marginals[1].evidence(F[self._ordinary])[0]), weights
+
+    def _bar(self, block: Sequence[Term]) -> float:
+        """Return the log evidence from which on a block of terms is taken in."""
+        n = math.comb(self._D, max(len(term) for term in block))
+        return log_odds(n) + _MARGIN
+
+    def _next_terms(self) -> list[Term]:
+        """Return the terms that the data ask for most: some pairs, or else a triple."""
+        marginals, have = self._marginals(self.fit), set(self.fit.terms)
+        rest = [pair for pair in self.pairs if pair not in have]
+        if not rest:
+            return []
+        screened = log_mean(self._screen(marginals[0], rest), axis=1)
+        order = np.argsort(-screened, kind="stable")[:BATCH].tolist()
+        beyond = [self._evidence(marginals, [rest[o]])[0] - self._bar([rest[o]]) for o in order]
+        least = max(0.0, 0.5 * max(beyond))
+        new = [rest[o] for o, value in zip(order, beyond, strict=True) if value > least]
+        return (
+            new
+            or self._next_triple(marginals, dict(zip(rest, screened.tolist(), strict=True)))
+            or self._next_together(marginals, [rest[o] for o in np.argsort(-screened).tolist()])
+        )
+
+    def _next_triple(
+        self, marginals: tuple[Marginal, Marginal], screened: dict[Term, float]
+    ) -> list[Term]:
+        """Return the likeliest term of three columns, maybe with its pairs; [] without any.
+
+        Pairs that are too weak to be taken in one by one may be convincing with their triple.
+        """
+        have = set(self.fit.terms)
+        size = np.exp(self.fit.log_variance[: self._D])  # main effects, and what pairs promise
+        for (i, j), value in screened.items():
+            size[[i, j]] = np.maximum(size[[i, j]], 0.01 * max(value, 0.0))
+        columns = sorted(np.argsort(-size, kind="stable")[:MOST_IN_TRIPLES].tolist())
+        triples: list[Term] = [t for t in combinations(columns, 3) if t not in have]
+        if not triples:
+            return []
+        own = log_mean(self._screen(marginals[0], triples), axis=1)
+        with_pairs = own + [
+            sum(max(screened.get(pair, 0.0), -1.0) for pair in combinations(t, 2)) for t in triples
+        ]
+        orders = np.argsort(-own, kind="stable")[:BATCH], np.argsort(-with_pairs)[:BATCH]
+        best: list[Term] = []
+        best_value = 0.0
+        for o in sorted({int(o) for order in orders for o in order}):
+            missing = [pair for pair in combinations(triples[o], 2) if pair not in have]
+            for block in ([triples[o]], [*missing, triples[o]]):
+                value = self._evidence(marginals, block)[0] - self._bar(block)
+                if value > best_value:
+                    best, best_value = block, value
+        return best
+
+    def _next_together(
+        self, marginals: tuple[Marginal, Marginal], promising: list[Term]
+    ) -> list[Term]:
+        """Return the first pairs among the promising ones that are convincing together, or [].
+
+        Each of many weak interactions is noise as long as the others are not in the model.
+        """
+        for k in TOGETHER:
+            block = promising[:k]
+            bar = math.log(math.comb(len(self.pairs), len(block))) + _MARGIN
+            if len(block) == k and self._evidence(marginals, block, screening=True)[0] > bar:
+                return block
+        return []
+
+    def _prune(self) -> None:
+        """Drop terms that no evidence supports any more, now that others are there."""
+        gone = set()
+        for term in self.fit.terms[self._D :]:
+            if self._evidence(self._marginals(self.fit.without({term})), [term])[0] < 0.0:
+                gone.add(term)
+        if gone:
+            fit = self.fit.without(gone)
+            self.fit, _ = self._model(fit).fitted(fit, 10)
+
+    def _against(self, columns: set[int]) -> tuple[float, FloatArray]:
+        """Return the evidence for all terms that have these columns, against none of them."""
+        gone = [term for term in self.fit.terms if columns <= set(term)]
+        return self._evidence(self._marginals(self.fit.without(set(gone))), gone)
+
+    def _findings(self) -> Findings:
+        fit, D = self.fit, self._D
+        parts = dict(zip(fit.terms, self._model(fit).parts(fit).tolist(), strict=True))
+        joined = {pair for term in fit.terms[D:] for pair in combinations(term, 2)}
+        rest = [pair for pair in self.pairs if pair not in joined]
+        marginal = self._marginals(fit)[0]
+        gains = self._screen(marginal, rest)
+        weights = np.exp(gains - gains.max(axis=1, keepdims=True))
+        pairs = {
+            (pair[0], pair[1]): PairFinding(float(value), 0.0, float(most))
+            for pair, value, most in zip(
+                rest, log_mean(gains, axis=1), limit(weights), strict=True
+            )
+        }
+        for i, j in sorted(joined):
+            value, posterior = self._against({i, j})
+            variance = sum(v for term, v in parts.items() if {i, j} <= set(term))
+            pairs[i, j] = PairFinding(value, variance, float(limit(posterior)))
+        columns = []
+        for i in range(D):
+            joint = sum(v for term, v in parts.items() if i in term and len(term) > 1)
+            if joint == 0.0 and parts[(i,)] < VARIANCES[0]:  # the model is as good as without it
+                gains = self._screen(marginal, [(i,)])
+                value, posterior = float(log_mean(gains, axis=1)[0]), np.exp(gains - gains.max())
+            else:
+                value, posterior = self._against({i})
+            columns.append(ColumnFinding(value, parts[(i,)], joint, float(limit(posterior).max())))
+        return Findings(fit.terms[D:], pairs, tuple(columns), sum(parts.values()), fit.noise)
+
+
+def log_odds(n: int) -> float:
+    """Return the log of the prior odds against each of n terms, of which one is expected."""
+    return math.log(max(n - 1, 1))

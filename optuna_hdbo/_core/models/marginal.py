@@ -1,0 +1,85 @@
+"""The evidence for features beside a Gaussian process, with variances averaged over."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+
+
+VARIANCES = np.exp(np.linspace(math.log(1e-4), math.log(2.0), 21))
+"""Variances of a term over which its evidence is averaged; those of the values are 1."""
+
+NOISES = np.exp(np.linspace(math.log(1e-5), 0.0, 11))
+"""Variances of the noise over which evidence is averaged."""
+
+
+class Marginal:
+    """Marginal likelihoods of values (n,) under covariances K (n, n) and features added to them.
+
+    One eigendecomposition serves every level of the noise.
+    """
+
+    def __init__(self, K: FloatArray, y: FloatArray) -> None:
+        values, self._Q = np.linalg.eigh(K)
+        self._values = np.maximum(values, 0.0)
+        self._y = self._Q.T @ y
+
+    def value(self, noise: float) -> float:
+        """Return the log likelihood without further features, less a constant."""
+        d = self._values + noise
+        return float(-0.5 * np.log(d).sum() - 0.5 * (self._y**2 / d).sum())
+
+    def rotated(self, F: FloatArray) -> FloatArray:
+        """Return features (n, m) in the basis of the eigenvectors."""
+        return np.asarray(self._Q.T @ F, np.float64)
+
+    def gains(self, G: FloatArray, noise: float) -> FloatArray:
+        """Return what terms add to the log likelihood, for each of :data:`VARIANCES`.
+
+        Parameters
+        ----------
+        G : FloatArray, shape (t, n, m)
+            Rotated features of t terms.
+        noise : float
+
+        Returns
+        -------
+        FloatArray, shape (t, len(VARIANCES))
+        """
+        H = G / np.sqrt(self._values + noise)[:, None]
+        z = self._y / np.sqrt(self._values + noise)
+        values, V = np.linalg.eigh(np.swapaxes(H, 1, 2) @ H)
+        values = np.maximum(values, 0.0)[:, None, :]
+        projected = (np.swapaxes(V, 1, 2) @ (np.swapaxes(H, 1, 2) @ z)[:, :, None])[:, None, :, 0]
+        s = VARIANCES[None, :, None]
+        explained = s * projected**2 / (1.0 + s * values) - np.log1p(s * values)
+        return np.asarray(0.5 * explained.sum(axis=2), np.float64)
+
+    def evidence(self, F: FloatArray) -> tuple[float, FloatArray]:
+        """Return the log evidence for features (n, m), and the posterior of their variance.
+
+        The posterior has one weight for each of :data:`VARIANCES`; they add up to 1.
+        """
+        G = self.rotated(F)[None]
+        apart = np.array([self.value(noise) for noise in NOISES.tolist()])
+        gains = np.concatenate([self.gains(G, noise) for noise in NOISES.tolist()])
+        joint = log_mean(apart[:, None] + gains, axis=0)
+        weights = np.exp(joint - joint.max())
+        return float(log_mean(joint, 0) - log_mean(apart, 0)), weights / weights.sum()
+
+
+def log_mean(values: FloatArray, axis: int) -> FloatArray:
+    """Return the logarithm of the mean of exponentials along an axis."""
+    most = values.max(axis=axis, keepdims=True)
+    return np.asarray(
+        most.squeeze(axis) + np.log(np.exp(values - most).mean(axis=axis)), np.float64
+    )
+
+
+def limit(weights: FloatArray) -> FloatArray:
+    """Return the variance that is not exceeded with 95 % under weights (..., len(VARIANCES))."""
+    cumulative = np.cumsum(weights, axis=-1) / weights.sum(axis=-1, keepdims=True)
+    return np.asarray(VARIANCES[np.minimum((cumulative < 0.95).sum(axis=-1), len(VARIANCES) - 1)])

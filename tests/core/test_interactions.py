@@ -1,0 +1,155 @@
+"""Evidence for interactions against brute force, and what the search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import multivariate_normal
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.models import interactions
+from optuna_hdbo._core.models.interactions import Findings
+from optuna_hdbo._core.models.interactions import Search
+from optuna_hdbo._core.models.marginal import NOISES
+from optuna_hdbo._core.models.marginal import VARIANCES
+from optuna_hdbo._core.models.marginal import Marginal
+from optuna_hdbo._core.models.marginal import limit
+from optuna_hdbo._core.observations import standardise
+
+
+Floats = NDArray[np.float64]
+
+
+def make_case() -> tuple[Floats, Floats, Floats]:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((9, 5))
+    return A @ A.T, rng.standard_normal(9), rng.standard_normal((9, 4))
+
+
+def log_density(K: Floats, y: Floats) -> float:
+    return float(multivariate_normal(np.zeros(len(y)), K).logpdf(y))
+
+
+def test_gains_are_differences_of_log_likelihoods() -> None:
+    K, y, F = make_case()
+    marginal = Marginal(K, y)
+    K = K + 0.3 * np.eye(len(y))
+    gains = marginal.gains(np.stack([marginal.rotated(F), marginal.rotated(2.0 * F)]), 0.3)
+    for row, features in zip(gains, (F, 2.0 * F), strict=True):
+        slow = [log_density(K + s * features @ features.T, y) for s in VARIANCES]
+        np.testing.assert_allclose(row, np.array(slow) - log_density(K, y), atol=1e-8)
+    assert marginal.value(0.3) - marginal.value(0.1) == pytest.approx(
+        log_density(K, y) - log_density(K - 0.2 * np.eye(len(y)), y)
+    )
+
+
+def test_evidence_averages_over_the_noise_and_the_variance() -> None:
+    K, y, F = make_case()
+    eye = np.eye(len(y))
+    apart = [np.exp(log_density(K + noise * eye, y)) for noise in NOISES[4:]]
+    together = [
+        [np.exp(log_density(K + noise * eye + s * F @ F.T, y)) for s in VARIANCES]
+        for noise in NOISES[4:]
+    ]
+    value, weights = Marginal(K, y).evidence(F)
+    # Four dimensions of nine have no covariance: less noise than these is out of the question.
+    assert value == pytest.approx(np.log(np.mean(together) / np.mean(apart)), abs=1e-3)
+    slow = np.sum(together, axis=0)
+    np.testing.assert_allclose(weights, slow / slow.sum(), atol=1e-3)
+
+
+def test_the_limit_holds_95_percent() -> None:
+    weights = np.zeros((2, len(VARIANCES)))
+    weights[0, 3], weights[0, 7] = 0.94, 0.06
+    weights[1, 3], weights[1, 7] = 0.96, 0.04
+    assert limit(weights).tolist() == VARIANCES[[7, 3]].tolist()
+
+
+def found(f: Callable[[Floats], Floats], dim: int, n: int, seed: int = 0) -> Findings:
+    X = np.random.default_rng(seed).random((n, dim))
+    return Search(Domain.continuous(dim), X, standardise(f(X))[0]).run()
+
+
+def test_a_pair_is_found_beside_main_effects() -> None:
+    result = found(lambda X: X[:, 0] * X[:, 3] + X[:, 1] ** 2, 6, 60)
+    assert result.terms == ((0, 3),)
+    assert max(result.pairs, key=lambda pair: result.pairs[pair].log_evidence) == (0, 3)
+    # The variance of (u - 1/2) (v - 1/2) is 1/144, that of u v is 7/144, of w^2 4/45.
+    share = result.pairs[0, 3].variance / result.variance
+    assert share == pytest.approx((1 / 144) / (7 / 144 + 4 / 45), rel=0.1)
+    main = [column.main / result.variance for column in result.columns]
+    np.testing.assert_allclose(main[1], (4 / 45) / (7 / 144 + 4 / 45), rtol=0.1)
+    assert max(main[2], main[4], main[5]) < 1e-3
+
+
+def test_a_pair_without_main_effects_is_found() -> None:
+    result = found(lambda X: (X[:, 0] - 0.5) * (X[:, 1] - 0.5) + 0.2 * X[:, 2], 5, 60)
+    assert result.terms == ((0, 1),)
+    assert result.columns[0].log_evidence > 10.0
+    assert result.columns[0].joint > 10.0 * result.columns[0].main
+
+
+def test_three_columns_without_pairs_are_found() -> None:
+    result = found(lambda X: np.prod(X[:, :3] - 0.5, axis=1) + 0.1 * X[:, 3], 5, 80)
+    assert (0, 1, 2) in result.terms
+    evidence = {pair: finding.log_evidence for pair, finding in result.pairs.items()}
+    together = {(0, 1), (0, 2), (1, 2)}
+    assert min(evidence[pair] for pair in together) > 20.0
+    assert max(value for pair, value in evidence.items() if pair not in together) < 5.0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_sum_has_no_interactions(seed: int) -> None:
+    result = found(
+        lambda X: np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + np.abs(X[:, 2] - 0.4), 6, 60, seed
+    )
+    assert result.terms == ()
+
+
+def test_many_weak_interactions_are_found_together() -> None:
+    """Each has half a percent of the variance, and the other five are noise to it."""
+    result = found(lambda X: X.sum(axis=1) ** 2, 4, 60)
+    assert set(result.terms) == set(result.pairs)
+
+
+def test_choices_interact_too() -> None:
+    rng = np.random.default_rng(0)
+    domain = Domain(("a", "b", "c"), (None, np.arange(3.0), None), np.array([False, True, False]))
+    X = domain.sample(rng, 60)
+    y = np.where(X[:, 1] == 1.0, X[:, 0], -X[:, 0]) + X[:, 2]
+    assert Search(domain, X, standardise(y)[0]).run().terms == ((0, 1),)
+
+
+@pytest.mark.parametrize(
+    ("n", "dim", "value"), [(2, 3, 1.0), (5, 1, 1.0), (8, 2, 0.0), (30, 2, 0.0)]
+)
+def test_poor_data_say_nothing(n: int, dim: int, value: float) -> None:
+    result = found(lambda X: value * X[:, 0], dim, n)
+    assert result.terms == ()
+    assert np.isfinite([pair.log_evidence for pair in result.pairs.values()]).all()
+    assert np.isfinite([column.log_evidence for column in result.columns]).all()
+
+
+def test_equal_points_do_not_stop_the_search() -> None:
+    X = np.full((20, 3), 0.25)
+    result = Search(Domain.continuous(3), X, np.resize([1.0, -1.0], 20)).run()
+    assert result.terms == ()
+
+
+def test_the_number_of_terms_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interactions, "MOST_TERMS", 2)
+    result = found(lambda X: (X - 0.5).sum(axis=1) ** 2, 4, 60)
+    assert 0 < len(result.terms) <= 2
+
+
+def test_terms_that_others_explain_are_dropped() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 4))
+    y = standardise(X[:, 0] * X[:, 1])[0]
+    search = Search(Domain.continuous(4), X, y)
+    search.fit = search.fit.with_terms([(0, 1), (2, 3)], [0.1, 0.1])
+    search._prune()
+    assert search.fit.terms[4:] == ((0, 1),)

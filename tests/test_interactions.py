@@ -1,0 +1,189 @@
+"""What is said about the interactions of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+import optuna
+import pytest
+from optuna.trial import Trial
+
+import optuna_hdbo
+from optuna_hdbo import Interactions
+from optuna_hdbo import get_interactions
+from optuna_hdbo.interactions import natural
+from optuna_hdbo.interactions import ordinary
+
+
+def studied(
+    objective: Callable[[Trial], float], n: int, seed: int = 0, **settings: str
+) -> optuna.Study:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=seed), **settings)
+    study.optimize(objective, n_trials=n)
+    return study
+
+
+def readme(trial: Trial) -> float:
+    """The README's example."""
+    x = [trial.suggest_float(f"x{i}", -5, 5) for i in range(20)]
+    kind = trial.suggest_categorical("kind", ["plain", "fancy"])
+    return (x[0] * x[1] - 4) ** 2 + sum(v**2 for v in x[2:]) + (kind == "plain")
+
+
+def mixed(trial: Trial) -> float:
+    rate = trial.suggest_float("rate", 1e-5, 1e-1, log=True)
+    depth = trial.suggest_int("depth", 1, 9)
+    kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+    trial.suggest_float("dummy", 0.0, 1.0)
+    trial.suggest_float("fixed", 1.0, 1.0)
+    if kind == "a":
+        trial.suggest_int("only_a", 0, 3)
+    return (np.log10(rate) + 3.0) * {"a": 1.0, "b": -1.0, "c": 0.0}[kind] + 0.3 * depth
+
+
+@pytest.fixture(scope="module")
+def example() -> Interactions:
+    return get_interactions(studied(readme, 100))
+
+
+def test_the_readme_is_answered_truly(example: Interactions) -> None:
+    assert [pair.parameters for pair in example.strong] == [("x0", "x1")]
+    assert ("x0", "x1") in example.groups
+    assert example.summary.startswith("x0 and x1 interact")
+    assert len(example.pairs) == 21 * 20 / 2
+    assert {pair.n_trials for pair in example.pairs} == {100}
+
+
+def test_shares_are_those_of_the_function(example: Interactions) -> None:
+    """The variance of x0^2 x1^2 - 8 x0 x1 and its parts, by the moments of uniform values."""
+    second, fourth = 25 / 3, 125.0
+    main = second**2 * (fourth - second**2)  # of x0^2 E[x1^2], and as much of x1
+    pair = (fourth - second**2) ** 2 + 64 * second**2
+    total = 2 * main + pair + 18 * (fourth - second**2) + 0.25
+    assert example.between("x1", "x0").share == pytest.approx(pair / total, rel=0.15)
+    effects = {effect.parameter: effect for effect in example.effects}
+    assert effects["x0"].main == pytest.approx(main / total, rel=0.15)
+    assert effects["x0"].joint == pytest.approx(pair / total, rel=0.15)
+    assert {example.effects[0].parameter, example.effects[1].parameter} == {"x0", "x1"}
+
+
+def test_the_words_say_the_same(example: Interactions) -> None:
+    lines = str(example).splitlines()
+    assert lines[0] == example.summary
+    assert re.match(r"x0, x1 +strong +100.0%", lines[2])
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_all_kinds_of_parameters(direction: str) -> None:
+    found = get_interactions(studied(mixed, 80, direction=direction))
+    assert found.groups == (("kind", "rate"), ("depth",))
+    assert found.inert == ("dummy",)
+    assert dict(found.left_out) == {
+        "fixed": "which has a single value",
+        "only_a": f"which only {sum_of_a()} of 80 trials have",
+    }
+    assert found.between("depth", "dummy").verdict == "none"
+    assert "1 of 4 parameters does not matter" in found.summary
+    assert "left out: only_a, which only" in str(found)
+
+
+def sum_of_a() -> int:
+    return sum(trial.params["kind"] == "a" for trial in studied(mixed, 80).trials)
+
+
+def test_few_trials_are_too_early() -> None:
+    found = get_interactions(studied(readme, 15))
+    assert not found.strong
+    assert found.pairs[0].verdict == "too early to say"
+    assert found.summary == "No interaction is established yet (from 15 trials)."
+    assert found.inert == ()
+
+
+def test_a_sum_interacts_nowhere() -> None:
+    def objective(trial: Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(4)]
+        return float(np.sin(4 * x[0]) + x[1] ** 2 + x[2])
+
+    found = get_interactions(studied(objective, 80))
+    assert {pair.verdict for pair in found.pairs} == {"none"}
+    assert found.summary.startswith("No parameters interact; 1 of 4 parameters does not matter")
+    assert set(found.groups) == {("x0",), ("x1",), ("x2",)}
+
+
+def test_a_diverged_trial_does_not_hide_the_others() -> None:
+    def objective(trial: Trial) -> float:
+        value = mixed(trial)
+        return 1e12 if trial.number == 7 else float("inf") if trial.number == 9 else value
+
+    found = get_interactions(studied(objective, 80))
+    assert found.groups[0] == ("kind", "rate")
+    assert found.n_trials == 78
+
+
+def test_ranges_that_vary_are_left_out() -> None:
+    def objective(trial: Trial) -> float:
+        a = trial.suggest_float("a", 0, 1 if trial.number % 2 else 2)
+        return a + trial.suggest_float("b", 0, 1)
+
+    found = get_interactions(studied(objective, 20))
+    assert dict(found.left_out) == {"a": "whose range varies between trials"}
+    assert found.pairs == ()
+    assert [effect.parameter for effect in found.effects] == ["b"]
+
+
+def test_a_target_may_be_assessed() -> None:
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    study.optimize(lambda t: (t.suggest_float("a", 0, 1) * t.suggest_float("b", 0, 1), 0.0), 60)
+    with pytest.raises(ValueError, match=r"^target must be given"):
+        get_interactions(study)
+    found = get_interactions(study, target=lambda trial: float(trial.values[0]))
+    assert found.groups == (("a", "b"),)
+
+
+def test_more_trials_than_asked_for_are_drawn_from() -> None:
+    found = get_interactions(studied(mixed, 60), n_trials=50)
+    assert found.n_trials == 50
+    assert found == get_interactions(studied(mixed, 60), n_trials=50)
+
+
+def test_wrong_arguments_are_named() -> None:
+    study = studied(mixed, 3)
+    with pytest.raises(ValueError, match=r"^n_trials must be .* but got 1"):
+        get_interactions(study, n_trials=1)
+    with pytest.raises(ValueError, match=r"^study must have two completed trials"):
+        get_interactions(optuna.create_study())
+    found = get_interactions(study)
+    with pytest.raises(ValueError, match=r"^a and b must be two assessed parameters"):
+        found.between("rate", "fixed")
+    with pytest.raises(ValueError, match=r"^a and b must be"):
+        found.between("rate", "rate")
+
+
+def test_names_sort_naturally() -> None:
+    names = ["x10", "x2", "x1", "depth", "2b", "10b"]
+    assert sorted(names, key=natural) == ["2b", "10b", "depth", "x1", "x2", "x10"]
+
+
+def test_values_far_outside_are_left_out() -> None:
+    values = np.append(np.linspace(0.0, 1.0, 41), [9.0, 12.0])
+    assert ordinary(values).tolist() == list(range(42))
+    assert ordinary(np.full(4, 2.0)).tolist() == [0, 1, 2, 3]
+    assert ordinary(np.empty(0)).tolist() == []
+
+
+@pytest.mark.parametrize("outlier", [20.0, 100.0])
+def test_a_single_trial_is_no_evidence(outlier: float) -> None:
+    def objective(trial: Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(6)]
+        return outlier if trial.number == 7 else x[0] + x[1] ** 2
+
+    assert not get_interactions(studied(objective, 60)).strong
+
+
+def test_the_functions_are_public() -> None:
+    assert optuna_hdbo.get_interactions is get_interactions
