@@ -8,6 +8,7 @@ Examples
     report results.jsonl --plot regret.png
     overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
     constraints --rivals random,gp,GPUCBSampler --seeds 0-9
+    structure --rivals random,tpe --seeds 0-4
     endurance --rivals random,GPUCBSampler --problems levy-20 --trials 3000
 
 A sampler of this package takes settings after a colon: "published" for the settings of its paper,
@@ -32,7 +33,9 @@ from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
 from optuna_hdbo.benchmarks.measure import overhead
 from optuna_hdbo.benchmarks.measure import runner
+from optuna_hdbo.benchmarks.measure import structure
 from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems import structured
 from optuna_hdbo.benchmarks.report import pages
 from optuna_hdbo.benchmarks.report import tables
 from optuna_hdbo.benchmarks.rivals import registry
@@ -164,6 +167,22 @@ def _endurance(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_structure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--problems", default="report", help="names, or 'report' or 'tune' for all of either")
+    add("--rivals", default="random", help="samplers of the studies (default: %(default)s)")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the problems and the samplers")
+
+
+def _structure(args: argparse.Namespace) -> int:
+    known = {str(purpose): names for purpose, names in structured.NAMES.items()}
+    names = [n for piece in args.problems.split(",") for n in known.get(piece, (piece,))]
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    use_one_thread()
+    print(structure.compare(names, registry.split(args.rivals), parse_seeds(args.seeds)))
+    return 0
+
+
 def _add_page(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("name", choices=_pages(), help="whose figures")
@@ -211,6 +230,7 @@ _COMMANDS = {
         _constraints,
         "compare samplers under constraints",
     ),
+    "structure": (_add_structure, _structure, "how often known interactions are found"),
     "endurance": (_add_endurance, _endurance, "time and memory of long studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
 }

@@ -1,0 +1,121 @@
+"""How often the interactions of functions with a known structure are found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import optuna
+
+from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.problems import structured
+from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.rivals import registry
+from optuna_hdbo.interactions import get_interactions
+
+
+TRIALS = {12: 200, 30: 300}
+"""Trials of a study by the least number of parameters that has as many."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was said about one study.
+
+    Parameters
+    ----------
+    right, wrong, missed : int
+        Pairs that were called strong and interact, were called strong and do not, interact and
+        were not called strong.
+    n_pairs : int
+    rand : float
+        Adjusted Rand index of the groups against the true ones, inert parameters one by one.
+    seconds : float
+        CPU time of ``get_interactions``.
+    """
+
+    right: int
+    wrong: int
+    missed: int
+    n_pairs: int
+    rand: float
+    seconds: float
+
+
+def studied(problem: Problem, label: str, n_trials: int) -> optuna.Study:
+    """Return a study of a problem by a sampler."""
+    sampler = registry.parse(label).build(problem, problem.seed)
+    study = optuna.create_study(direction=problem.direction, sampler=sampler)
+    study.optimize(lambda trial: problem.evaluate(problem.suggest(trial)), n_trials=n_trials)
+    return study
+
+
+def assess(problem: Problem, study: optuna.Study) -> Found:
+    """Return how well the interactions of a study are found."""
+    clock = Clock()
+    told = get_interactions(study)
+    clock.pause()
+    strong = {frozenset(pair.parameters) for pair in told.strong}
+    truth = structured.interacting(problem)
+    return Found(
+        right=len(strong & truth),
+        wrong=len(strong - truth),
+        missed=len(truth - strong),
+        n_pairs=len(told.pairs),
+        rand=adjusted_rand(problem.names, told.groups, problem.groups or ()),
+        seconds=clock.cpu,
+    )
+
+
+def adjusted_rand(
+    names: Sequence[str], first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]
+) -> float:
+    """Return the adjusted Rand index (Hubert & Arabie 1985) of two groupings of names.
+
+    Names that are in no group are groups by themselves.
+    """
+    a, b = (
+        {frozenset(pair) for group in groups for pair in combinations(group, 2)}
+        for groups in (first, second)
+    )
+    total = math.comb(len(names), 2)
+    expected = len(a) * len(b) / total
+    most = (len(a) + len(b)) / 2.0
+    return 1.0 if most == expected else (len(a & b) - expected) / (most - expected)
+
+
+def compare(names: Sequence[str], labels: Sequence[str], seeds: Sequence[int]) -> str:
+    """Return a Markdown table, one row per function and sampler.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, and a seed that is not of its purpose.
+    """
+    lines = [
+        "| Function | Sampler | Trials | Studies | F1 of pairs | False | Rand index | CPU |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    every: list[Found] = []
+    for name in names:
+        for label in labels:
+            problems = [structured.make(name, seed) for seed in seeds]
+            n = max(n for dim, n in TRIALS.items() if dim <= max(12, problems[0].dim))
+            found = [assess(problem, studied(problem, label, n)) for problem in problems]
+            every += found
+            lines.append(_row(f"{name} | {label} | {n}", found))
+    lines.append(_row("all | | ", every))
+    return "\n".join(lines)
+
+
+def _row(head: str, found: Sequence[Found]) -> str:
+    right, wrong = sum(f.right for f in found), sum(f.wrong for f in found)
+    relevant = 2 * right + wrong + sum(f.missed for f in found)
+    f1 = f"{2 * right / relevant:.2f}" if relevant else ""
+    share = wrong / sum(f.n_pairs for f in found)
+    rand = np.mean([f.rand for f in found])
+    seconds = np.median([f.seconds for f in found])
+    return f"| {head} | {len(found)} | {f1} | {share:.2%} | {rand:.2f} | {seconds:.1f} s |"
