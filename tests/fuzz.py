@@ -211,7 +211,7 @@ def plans(draw: st.DrawFn) -> Plan:
         settings={
             "seed": draw(st.integers(0, 3)),
             "n_startup_trials": draw(st.integers(0, 4)),
-            "use_pruned": draw(st.sampled_from([True, True, False])),
+            "consider_pruned_trials": draw(st.sampled_from([True, True, False])),
         },
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import logging
 from collections.abc import Callable
@@ -18,10 +19,20 @@ from optuna_hdbo._core.streams import Streams
 
 @pytest.mark.parametrize("name", list(SAMPLERS))
 def test_repr_has_the_settings(name: str) -> None:
-    sampler = SAMPLERS[name](seed=3, use_pruned=False)
-    assert repr(sampler) == f"{name}(seed=3, use_pruned=False)"
+    sampler = SAMPLERS[name](seed=3, consider_pruned_trials=False)
+    assert repr(sampler) == f"{name}(seed=3, consider_pruned_trials=False)"
     assert repr(copy.deepcopy(sampler)) == repr(sampler)
     assert str(sampler) == name
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_the_old_name_of_a_setting_works_with_a_warning(name: str) -> None:
+    with pytest.warns(FutureWarning, match="use_pruned is now called consider_pruned_trials") as w:
+        sampler = SAMPLERS[name](seed=3, use_pruned=False)
+    assert w[0].filename == __file__
+    assert repr(sampler) == f"{name}(seed=3, consider_pruned_trials=False)"
+    assert sampler._use_pruned is False
+    assert "use_pruned" not in inspect.signature(SAMPLERS[name]).parameters
 
 
 def test_the_verbosity_of_optuna_holds() -> None:

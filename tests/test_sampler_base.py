@@ -128,8 +128,10 @@ def prune_at_once(trial: optuna.Trial) -> float:
 
 
 def test_pruned_trials_end_the_startup_if_used() -> None:
-    for use_pruned, n_asked in ((True, 3), (False, 0)):
-        sampler = FakeSampler(seed=0, n_startup_trials=2, use_pruned=use_pruned)
+    for consider_pruned_trials, n_asked in ((True, 3), (False, 0)):
+        sampler = FakeSampler(
+            seed=0, n_startup_trials=2, consider_pruned_trials=consider_pruned_trials
+        )
         study = optuna.create_study(sampler=sampler)
         study.optimize(prune_at_once, n_trials=5)
         assert len(sampler.method.seen) == n_asked

@@ -340,6 +340,35 @@ def test_hostile_numbers_are_refused(numbers: dict[str, Any]) -> None:
     assert space.from_json({"c": 1, "unknown": "?"}) == {"c": "b"}
 
 
+@pytest.mark.parametrize(
+    ("choices", "distinct"),
+    [
+        ([True, 1, 1.0, "x"], [0, 3]),
+        (["x", 0, False, None, -0.0], [0, 1, 3]),
+        ([math.nan, 1.0, float("nan")], [0, 1]),
+        ([1, 1.0], [0]),
+        ([[1], [1], [2]], [0, 2]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Choices for a categorical")
+def test_equal_choices_are_one_configuration(choices: list[Any], distinct: list[int]) -> None:
+    """Optuna itself reads back the first of them."""
+    distribution = CategoricalDistribution(choices)
+    space = SearchSpace({"c": distribution})
+    assert space.domain.grid(0).tolist() == list(range(len(distinct)))
+    for place, index in enumerate(distinct):
+        assert space.decode(np.array([float(place)]))["c"] is choices[index]
+    for choice in choices:
+        row = space.encode({"c": choice})
+        assert row is not None
+        first = choices[distinct[int(row[0])]]
+        assert first == choice or (first != first and choice != choice)
+        assert np.array_equal(space.read_back(row), row)
+        assert space.from_json(space.to_json({"c": choice}))["c"] is choices[distinct[int(row[0])]]
+    drawn = {id(space.draw(np.random.default_rng(i))["c"]) for i in range(200)}
+    assert drawn == set(map(id, choices))
+
+
 def test_choices_may_be_anything() -> None:
     choices = [None, float("nan"), "a", 1.5]
     space = SearchSpace({"c": CategoricalDistribution(choices)})

@@ -147,8 +147,28 @@ def test_no_integer_of_a_long_range_is_asked_for_twice(create: Create, log: bool
     assert len(set(points(study))) == n
     paths = {trial.system_attrs["hdbo:suggestion:0"] for trial in study.trials[1:]}
     assert len(paths) == n - 1
-    if n == 60 and "BaMSOO" in str(study.sampler):  # without a model it takes some more trials
+    if n == 60 and create is not SAMPLERS["SOO, published"]:  # its depth is limited
         assert study.best_value == 0.0
+
+
+@pytest.mark.parametrize("target", [1, 808, 2501, 3210, 4999])
+def test_soo_finds_the_best_integer_of_a_long_range(target: int) -> None:
+    study = optuna.create_study(sampler=SOOSampler(seed=0))
+    run(study, lambda t: abs(t.suggest_int("n", 1, 5000) - target), 60)
+    assert study.best_value == 0
+    assert len(set(points(study))) == 60
+
+
+def test_the_depth_of_a_finite_tree_is_not_limited_by_default() -> None:
+    depths = {}
+    for exponent in (None, 0.5):
+        for high in (5000, 2**53):
+            study = optuna.create_study(sampler=SOOSampler(seed=0, depth_exponent=exponent))
+            run(study, lambda t, high=high: t.suggest_int("n", 1, high), 20)  # type: ignore[misc]
+            depths[exponent, high] = max(t.user_attrs.get("hdbo:depth", 0) for t in study.trials)
+    assert depths[None, 5000] == 8
+    assert depths[None, 2**53] > depths[0.5, 2**53]
+    assert depths[0.5, 5000] <= 4
 
 
 @every_sampler
@@ -183,6 +203,18 @@ def test_all_integers_are_tried(create: Create, size: int, n: int) -> None:
     run(study, objective, size**n)
     assert len(set(points(study))) == size**n
     assert study.trials[-1].user_attrs["hdbo:nodes"] <= 2 * size**n
+
+
+@every_sampler
+def test_equal_choices_are_tried_once(create: Create) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        return float(trial.suggest_categorical("c", [True, 1, "x", 1.0]) == "x")
+
+    study = optuna.create_study(sampler=create(seed=0))
+    run(study, objective, 2)
+    assert len(set(points(study))) == 2
+    run(study, objective, 1)
+    assert study.trials[-1].user_attrs["hdbo:nodes"] <= 4
 
 
 @every_sampler

@@ -25,6 +25,9 @@ _users = 0
 
 _before: list[int] = []
 
+_owed: dict[int, int] = {}
+"""Numbers of threads that could not be given back, by library."""
+
 
 def _libraries() -> set[str]:
     """Return the files of the OpenBLAS libraries that NumPy and SciPy have loaded."""
@@ -63,6 +66,7 @@ def _after_fork() -> None:
     global _lock, _users
     _lock = threading.Lock()
     _users = 0
+    _owed.clear()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -70,14 +74,21 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 
 class one_blas_thread:  # noqa: N801, it is used like a function
-    """Limit OpenBLAS to one thread in the whole process, until the last user leaves."""
+    """Limit OpenBLAS to one thread in the whole process, until the last user leaves.
+
+    Another limit, such as threadpoolctl's, may begin inside and end later. Then it holds until it
+    ends, and what it gives back is our one thread. So the next user gives back what was there
+    before both.
+    """
 
     def __enter__(self) -> None:
         global _users, _before
         with _lock:
             if _users == 0:
-                _before = [get() for get, _ in _switches()]
-                for (_, put), n in zip(_switches(), _before, strict=True):
+                now = [get() for get, _ in _switches()]
+                _before = [_owed.pop(i, 1) if n == 1 else n for i, n in enumerate(now)]
+                _owed.clear()
+                for (_, put), n in zip(_switches(), now, strict=True):
                     if n != 1:
                         put(1)
             _users += 1
@@ -89,6 +100,8 @@ class one_blas_thread:  # noqa: N801, it is used like a function
                 return
             _users -= 1
             if _users == 0:
-                for (_, put), n in zip(_switches(), _before, strict=True):
-                    if n != 1:
+                for i, ((get, put), n) in enumerate(zip(_switches(), _before, strict=True)):
+                    if n != 1 and get() == 1:
                         put(n)
+                    elif n != 1:  # another limit holds, and gives back our one thread
+                        _owed[i] = n

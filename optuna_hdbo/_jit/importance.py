@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
-from optuna_hdbo._jit.kernels import MATERN32
-from optuna_hdbo._jit.kernels import SE
-from optuna_hdbo._jit.kernels import matern32
-from optuna_hdbo._jit.kernels import matern52
-from optuna_hdbo._jit.kernels import se
+from optuna_hdbo._jit.radial import MATERN32
+from optuna_hdbo._jit.radial import SE
+from optuna_hdbo._jit.radial import matern32
+from optuna_hdbo._jit.radial import matern52
+from optuna_hdbo._jit.radial import se
 
 
 @compiled

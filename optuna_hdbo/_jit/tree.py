@@ -39,6 +39,9 @@ class Rule(NamedTuple):
     ``mean - penalty s``, where ``penalty`` < 0 stands for the same width. With ``renew`` that
     score is taken from the process as it is when the node is about to be opened, else it stays
     as it was given first.
+
+    ``exponent`` limits the depth to ``n ** exponent``. A negative one, which only a tree's
+    creator sees, stands for 1 on a finite space and for 0.5 elsewhere.
     """
 
     branching: int

@@ -27,6 +27,7 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
         {"symbol": "circle-open", "color": BLUE, "line": {"width": 1.5}},
     ),
     "elsewhere": ("far from all points", {"symbol": "triangle-up", "color": GREEN}),
+    "restart": ("search begun afresh", {"symbol": "square", "color": GREEN}),
     "other": ("no expert", {"symbol": "circle", "color": GREY}),
     "improvement": (
         "improvement",
@@ -106,7 +107,9 @@ def _label(name: str, queries: list[Query]) -> str:
 def _kind(query: Query) -> str:
     if query.improves:
         return "improvement"
-    return "other" if query.expert is None else query.kind or "search"
+    if query.expert is None and query.kind != "restart":
+        return "other"
+    return query.kind or "search"
 
 
 def _dots(kind: str, queries: list[Query], rows: list[str], size: float) -> dict[str, Any]:

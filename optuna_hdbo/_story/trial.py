@@ -42,6 +42,7 @@ KINDS = {
     "refine": "It refined the best point.",
     "elsewhere": "All experts would have refined the best point once more, which they had done "
     "too often; so this is the furthest of some random points from all known ones.",
+    "restart": "Nothing improved any more, so a search began afresh at random points.",
 }
 STATES = {
     TrialState.RUNNING: "It is still running.",

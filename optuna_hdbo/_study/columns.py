@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import math
 import struct
+from collections.abc import Sequence
 from typing import Any
 from typing import Protocol
 
@@ -239,30 +240,52 @@ class _Steps:
 
 
 class Choices:
-    """A categorical parameter: the index of its choice."""
+    """A categorical parameter: the place of its choice among those that differ.
+
+    Choices that compare equal, such as ``True`` and ``1``, are one configuration: Optuna reads
+    the first of them back, whichever was suggested.
+    """
 
     steps: Steps | None = None
 
     def __init__(self, distribution: CategoricalDistribution) -> None:
         self._distribution = distribution
         self._n = len(distribution.choices)
-        self.grid: FloatArray | None = np.arange(self._n, dtype=np.float64)
+        self._firsts = _first_equals(distribution)
+        self._indices = sorted(set(self._firsts))
+        self._places = {index: float(place) for place, index in enumerate(self._indices)}
+        self.grid: FloatArray | None = np.arange(len(self._indices), dtype=np.float64)
 
     def index(self, value: Any) -> int:
-        """Return the index of a choice; ``ValueError`` for anything else."""
-        return int(self._distribution.to_internal_repr(value))
+        """Return the index of the first choice that equals a value; ``ValueError`` for none."""
+        return self._firsts[int(self._distribution.to_internal_repr(value))]
 
     def encode(self, value: Any) -> float | None:
         try:
-            return float(self._distribution.to_internal_repr(value))
+            return self._places[self.index(value)]
         except (TypeError, ValueError):
             return None
 
     def decode(self, x: float) -> Any:
-        return self._distribution.choices[min(max(math.floor(x + 0.5), 0), self._n - 1)]
+        place = min(max(math.floor(x + 0.5), 0), len(self._indices) - 1)
+        return self._distribution.choices[self._indices[place]]
 
     def draw(self, u: float) -> Any:
-        return self.decode(math.floor(u * self._n))
+        return self._distribution.choices[min(max(math.floor(u * self._n), 0), self._n - 1)]
+
+
+def _first_equals(distribution: CategoricalDistribution) -> Sequence[int]:
+    """Return for every choice the index of the first one that equals it."""
+    choices = distribution.choices
+    try:
+        n_nan = sum(choice != choice for choice in choices)  # all of them are one choice
+        if n_nan < 2 and len(set(choices)) == len(choices):
+            return range(len(choices))
+    except TypeError:  # a choice of the user's own type, without a hash
+        pass
+    # Not the choice itself where it is NaN: an object equals itself then, and nothing else.
+    own = [float("nan") if choice != choice else choice for choice in choices]
+    return [int(distribution.to_internal_repr(choice)) for choice in own]
 
 
 def make_column(name: str, distribution: BaseDistribution) -> Column:

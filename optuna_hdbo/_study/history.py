@@ -20,6 +20,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import read_suggestion
@@ -117,6 +118,8 @@ class History:
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
         self._running: set[bytes] = set()
+        self._abandoned = Abandoned()
+        self.n_abandoned = 0
 
     def read(
         self,
@@ -153,6 +156,7 @@ class History:
             else:
                 self._open.discard(other.number)
                 self._settle(other, space, signs)
+        self.n_abandoned = self._abandoned.count(running, self._n_listed)
         self._last = self._observations(space, running, trial.number, signs)
         self._study = key
         return self._last
@@ -185,6 +189,7 @@ class History:
     def _settle(self, trial: FrozenTrial, space: SearchSpace, signs: tuple[float, ...]) -> None:
         """Add a trial that will never change again."""
         suggestion = self._latest_suggestion(trial)
+        self._abandoned.settle(trial)
         self._suggestions.pop(trial.number, None)
         if suggestion is not None:
             if self._records and self._records[-1].number > trial.number:

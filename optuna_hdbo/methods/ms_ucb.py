@@ -176,7 +176,7 @@ class MSUCB:
             acquisition = feasibility.optimistic(posterior, width)
         if anchored and not probes:
             spaces = self._with_climbs(spaces, domain, acquisition, best[:N_CLIMBS], ard, rng)
-        x, _ = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, seen.known)
+        x = SubspaceMaximiser(domain, spaces, self._effort)(acquisition, rng, seen.known)
         report = {**prediction(seen, posterior, x), "n_subspaces": float(len(spaces))}
         return Suggestion(x, memory.kept or None, report)
 

@@ -33,13 +33,18 @@ class SOO:
 
     published: ClassVar[Mapping[str, Any]] = {
         "branching": 2,
+        "depth_exponent": 0.5,
     }
     """Settings of Wang et al. (2014), who split cells in two."""
 
-    def __init__(self, *, branching: Literal[2, 3] = 3, depth_exponent: float = 0.5) -> None:
+    def __init__(
+        self, *, branching: Literal[2, 3] = 3, depth_exponent: float | None = None
+    ) -> None:
         check_branching(branching)
-        check_fraction("depth_exponent", depth_exponent)
-        rule = Rule(branching=int(branching), exponent=float(depth_exponent))
+        if depth_exponent is not None:
+            check_fraction("depth_exponent", depth_exponent)
+        exponent = -1.0 if depth_exponent is None else float(depth_exponent)
+        rule = Rule(branching=int(branching), exponent=exponent)
         self._search = TreeSearch(self.name, Replay(rule, None))
 
     def validate(self, domain: Domain) -> None:

@@ -48,6 +48,8 @@ class Expert:
         The same below :data:`FEW_COLUMNS` columns, where it differs.
     default : bool
         Whether it takes part unless the user chooses the experts.
+    begins_anew : bool
+        Whether it takes another way when a search begins afresh. A tree has the same cells again.
     """
 
     build: Callable[[bool | None], Method]
@@ -56,6 +58,7 @@ class Expert:
     prior: Credit = PRIOR
     prior_of_few: Credit | None = None
     default: bool = True
+    begins_anew: bool = True
 
     def prior_in(self, domain: Domain) -> Credit:
         """Return the pseudo-counts of successes and failures in this domain."""
@@ -84,6 +87,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             lambda deterministic: BaMSOO(deterministic=deterministic is not False),
             most=MOST_TREE_COLUMNS,
             prior_of_few=Credit(1.0, 2.0),
+            begins_anew=False,
         ),
         "groups": Expert(
             lambda deterministic: AddGPUCB(),

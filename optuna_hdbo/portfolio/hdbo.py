@@ -12,12 +12,14 @@ import numpy as np
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 
@@ -32,9 +34,9 @@ QUERY, CREDITS = "query", "credits"
 """Keys under which a record keeps the kind of the query and every expert's expected rate of
 success at that time. The latter is for people."""
 
-QueryKind = Literal["search", "refine", "elsewhere"]
-"""A search for a better point, one more digit of the best point, or the furthest point from all
-known ones."""
+QueryKind = Literal["search", "refine", "elsewhere", "restart"]
+"""A search for a better point, one more digit of the best point, the furthest point from all known
+ones, or a random point of a search that begins afresh."""
 
 
 class HDBO:
@@ -69,14 +71,31 @@ class HDBO:
         return self.names if self._chosen or not suited else suited
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
-        """Return the point of an expert, drawn by how often its points were improvements.
+        """Return the point of an expert, or a random one where a search begins afresh.
 
         For several objectives the experts are not asked: one model per objective is.
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
-        rng = streams.generator(self.name, seen.step)
+        rng = streams.generator(f"{self.name}:restart", seen.step)
         names = self.experts_for(domain)
+        afresh = tuple(name for name in names if EXPERTS[name].begins_anew)
+        search = restart.next_search(domain, seen, rng, allowed=bool(afresh))
+        if search.began is None:
+            return self._ask(domain, search.seen, streams, names)
+        said = {restart.KEY: search.began}
+        if search.needs_random_points(len(domain)):
+            x, everywhere = domain.sample(rng, 1)[0], np.ones(len(domain), np.bool_)
+            x = unknown_near(domain, x, seen.known, rng, everywhere)
+            return Suggestion(x, {QUERY: "restart", **said}, {QUERY: "restart", **said})
+        asked = self._ask(domain, search.seen, streams, afresh)
+        return Suggestion(asked.x, {**(asked.record or {}), **said}, {**asked.report, **said})
+
+    def _ask(
+        self, domain: Domain, seen: Observations, streams: Streams, names: tuple[str, ...]
+    ) -> Suggestion:
+        """Return the point of an expert, drawn by how often its points were improvements."""
+        rng = streams.generator(self.name, seen.step)
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}

@@ -69,7 +69,7 @@ class BaMSOOSampler(PublishedSampler):
         Only the first trial, and parameters outside of the relative search space, need it.
     n_startup_trials : int
         Random trials before the tree begins; at least one trial is.
-    independent_sampler, warn_independent_sampling, use_pruned
+    independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`AddGPUCBSampler`.
 
     Raises
@@ -107,7 +107,7 @@ class BaMSOOSampler(PublishedSampler):
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         super().__init__(
             self._method_class()(
@@ -129,5 +129,5 @@ class BaMSOOSampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )

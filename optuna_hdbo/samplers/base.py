@@ -40,11 +40,10 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Notices
+from optuna_hdbo.samplers.notices import WithSettings
 
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from optuna.study import Study
 
 
@@ -55,7 +54,7 @@ MAX_ROUNDS = 4
 """Attempts to get a point that no other worker has published in the meantime."""
 
 
-class MethodSampler(BaseSampler):
+class MethodSampler(WithSettings, BaseSampler):
     """Base of all samplers of this package: Optuna's lifecycle around one method.
 
     The first ``n_startup_trials`` trials are drawn at random. The method suggests the following
@@ -79,12 +78,11 @@ class MethodSampler(BaseSampler):
         them uniformly in the parameter's own (log) scale. Exceptions that it raises end the study.
     warn_independent_sampling : bool
         Whether to warn, once per parameter, when it is sampled independently after startup.
-    use_pruned : bool
+    consider_pruned_trials : bool
         Whether pruned trials count as observations. Their value is estimated from their last
         report, and is at best the median of the completed trials.
     """
 
-    _settings: Mapping[str, Any]
     supports_constraints = False
     supports_several_objectives = False
     multiplies_matrices = True
@@ -97,7 +95,7 @@ class MethodSampler(BaseSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         check_integer("n_startup_trials", n_startup_trials, 0)
         if isinstance(seed, bool) or not (seed is None or isinstance(seed, SupportsIndex)):
@@ -112,19 +110,9 @@ class MethodSampler(BaseSampler):
         self._n_startup_trials = operator.index(n_startup_trials)
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = bool(warn_independent_sampling)
-        self._use_pruned = bool(use_pruned)
+        self._use_pruned = bool(consider_pruned_trials)
         self._notices = Notices(str(self))
         self._forget()
-
-    def __new__(cls, *args: Any, **settings: Any) -> Self:
-        """Keep what the user has set, for :meth:`__repr__`."""
-        self = super().__new__(cls)
-        self._settings = settings
-        return self
-
-    def __repr__(self) -> str:
-        """Return the call that makes this sampler; settings that were not given are left out."""
-        return f"{self}({', '.join(f'{k}={v!r}' for k, v in self._settings.items())})"
 
     def _forget(self) -> None:
         """Empty the cache. Everything in it can be read from the study again."""
@@ -204,6 +192,7 @@ class MethodSampler(BaseSampler):
             space = self._space
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
+            self._notices.abandoned(self._history.n_abandoned)
             if seen.constraints.shape[1] and not self.supports_constraints:
                 self._notices.constraints()
             if len(seen.values) >= max(self._n_startup_trials, 1):

@@ -61,7 +61,7 @@ class GPMISampler(PublishedSampler):
         a gamma for each group. ``None`` is one group of all, unless ``decomposition`` is given.
     decomposition, ungrouped, decomposition_search, n_decompositions
         The groups and how they are searched, as for :class:`AddGPUCBSampler`.
-    seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`AddGPUCBSampler`.
 
     Raises
@@ -107,7 +107,7 @@ class GPMISampler(PublishedSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         method = self._method_class()(
             exploration=exploration,
@@ -132,5 +132,5 @@ class GPMISampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )

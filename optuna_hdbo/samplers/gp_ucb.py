@@ -48,7 +48,7 @@ class GPUCBSampler(MethodSampler):
     warp : bool
         Whether each model also competes with values that are warped to look normal (Yeo & Johnson
         2000).
-    seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`AddGPUCBSampler`.
 
     Raises
@@ -73,7 +73,7 @@ class GPUCBSampler(MethodSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         from optuna_hdbo.methods.gp_ucb import GPUCB
 
@@ -83,7 +83,7 @@ class GPUCBSampler(MethodSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )
 
     @classmethod

@@ -60,7 +60,7 @@ class MSUCBSampler(PublishedSampler):
         with one, 5 % with one lengthscale for all parameters, and at least 2.
     n_starts : int
         Candidates from which gradients are followed.
-    seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`AddGPUCBSampler`.
 
     Raises
@@ -102,7 +102,7 @@ class MSUCBSampler(PublishedSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         method = self._method_class()(
             d=d,
@@ -124,5 +124,5 @@ class MSUCBSampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )

@@ -1,10 +1,20 @@
-"""What a sampler writes to the log, most of it once."""
+"""What a sampler tells its user: its settings, and what it writes to the log, most of it once."""
 
 from __future__ import annotations
 
+import functools
 import logging
+import warnings
+from collections.abc import Callable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+
+
+if TYPE_CHECKING:
+    from typing import Self
 
 
 _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
@@ -21,6 +31,50 @@ NO_INSTANCE = (
 )
 
 
+RENAMED = {"use_pruned": "consider_pruned_trials"}
+"""Settings by old names -> the names that Optuna's samplers have for them."""
+
+
+class WithSettings:
+    """Keeps what a user has set, and takes old names of settings for one more release."""
+
+    _settings: Mapping[str, Any]
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Keep the settings, for :meth:`__repr__`."""
+        self = super().__new__(cls)
+        self._settings = {RENAMED.get(name, name): value for name, value in settings.items()}
+        return self
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the constructor of every subclass take old names."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in vars(cls):
+            setattr(cls, "__init__", _accept_old_names(vars(cls)["__init__"]))  # noqa: B010
+
+    def __repr__(self) -> str:
+        """Return the call that makes this object; settings that were not given are left out."""
+        return f"{self}({', '.join(f'{k}={v!r}' for k, v in self._settings.items())})"
+
+
+def _accept_old_names(build: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that takes old names of settings too, with a warning."""
+
+    @functools.wraps(build)
+    def accepting(self: object, *args: Any, **settings: Any) -> None:
+        for old in RENAMED.keys() & settings.keys():
+            settings[RENAMED[old]] = settings.pop(old)
+            warnings.warn(
+                f"{old} is now called {RENAMED[old]}, as in Optuna's samplers. The old name will "
+                "be removed in the next release.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        build(self, *args, **settings)
+
+    return accepting
+
+
 class Notices:
     """Warnings of one sampler, and what it has warned about already.
 
@@ -34,6 +88,7 @@ class Notices:
         self._name = name
         self._has_logged_bug = False
         self._has_named_constraints = False
+        self._has_named_abandoned = False
         self._parameters: set[str] = set()
 
     def failure(self, number: int, error: Exception) -> None:
@@ -76,3 +131,13 @@ class Notices:
         if not self._has_named_constraints:
             _logger.warning(f"{self._name} does not use the constraints of the trials.")
         self._has_named_constraints = True
+
+    def abandoned(self, n: int) -> None:
+        """Warn that ``n`` trials are running whose workers seem to be gone."""
+        if n and not self._has_named_abandoned:
+            self._has_named_abandoned = True
+            _logger.warning(
+                f"{n} trials have been running for longer than any finished trial took. If their "
+                "workers were killed, use heartbeats, or run the script in 'Workers that die' of "
+                "the documentation, so that other workers evaluate their points."
+            )

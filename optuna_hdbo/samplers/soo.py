@@ -34,14 +34,15 @@ class SOOSampler(PublishedSampler):
     ----------
     branching : {2, 3}
         Children of a cell. In three, the middle child keeps its parent's centre and value.
-    depth_exponent : float
-        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]: small values
-        search broadly, large ones deeply.
+    depth_exponent : float or None
+        The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]. Small values
+        search broadly, large ones deeply. ``None`` is 0.5. It is 1 where every parameter has
+        finitely many values: there the cells of one configuration limit the depth.
     seed : int or None
         Only the first trial, and parameters outside of the relative search space, need it.
     n_startup_trials : int
         Random trials before the tree begins; at least one trial is.
-    independent_sampler, warn_independent_sampling, use_pruned
+    independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`AddGPUCBSampler`.
 
     Raises
@@ -63,12 +64,12 @@ class SOOSampler(PublishedSampler):
         self,
         *,
         branching: Literal[2, 3] = 3,
-        depth_exponent: float = 0.5,
+        depth_exponent: float | None = None,
         seed: int | None = None,
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         super().__init__(
             self._method_class()(branching=branching, depth_exponent=depth_exponent),
@@ -76,5 +77,5 @@ class SOOSampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )

@@ -53,7 +53,7 @@ class TuRBOSampler(PublishedSampler):
         model of the box, by how well they predict.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
-    seed, n_startup_trials, independent_sampler, warn_independent_sampling, use_pruned
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`HDBOSampler`.
 
     Raises
@@ -93,7 +93,7 @@ class TuRBOSampler(PublishedSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         method = self._method_class()(
             length=length,
@@ -113,5 +113,5 @@ class TuRBOSampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )

@@ -69,7 +69,7 @@ class VSBOSampler(PublishedSampler):
         them uniformly.
     warn_independent_sampling : bool
         Whether to warn when a parameter is sampled independently after startup.
-    use_pruned : bool
+    consider_pruned_trials : bool
         Whether pruned trials count as observations.
 
     Raises
@@ -111,7 +111,7 @@ class VSBOSampler(PublishedSampler):
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
-        use_pruned: bool = True,
+        consider_pruned_trials: bool = True,
     ) -> None:
         method = self._method_class()(
             n_vs=n_vs,
@@ -132,6 +132,6 @@ class VSBOSampler(PublishedSampler):
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,
             warn_independent_sampling=warn_independent_sampling,
-            use_pruned=use_pruned,
+            consider_pruned_trials=consider_pruned_trials,
         )
         method.n_init = self._n_startup_trials

@@ -15,6 +15,7 @@ from optuna_hdbo._core import blas as threads
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     state = {"threads": 4}
+    threads._owed.clear()
     switch = (lambda: state["threads"], lambda n: state.__setitem__("threads", n))
     monkeypatch.setattr(threads, "_switches", lambda: (switch,))
     return state
@@ -51,6 +52,34 @@ def test_overlapping_threads_leave_the_number_as_it_was(counts: dict[str, int]) 
     leave.set()
     other.join()
     assert counts["threads"] == 4
+
+
+def test_a_limit_that_ends_later_does_not_keep_one_thread(counts: dict[str, int]) -> None:
+    """As threadpoolctl does: it reads the number when it begins, and writes it when it ends."""
+    limit = threads.one_blas_thread()
+    limit.__enter__()
+    theirs, counts["threads"] = counts["threads"], 2
+    limit.__exit__()
+    assert counts["threads"] == 2
+    counts["threads"] = theirs
+    with threads.one_blas_thread():
+        assert counts["threads"] == 1
+    assert counts["threads"] == 4
+
+
+def test_a_limit_that_began_earlier_is_not_undone(counts: dict[str, int]) -> None:
+    theirs, counts["threads"] = counts["threads"], 1
+    limit = threads.one_blas_thread()
+    limit.__enter__()
+    counts["threads"] = theirs
+    limit.__exit__()
+    assert counts["threads"] == 4
+    with threads.one_blas_thread():
+        counts["threads"] = 3  # and a number that is set inside stays
+    assert counts["threads"] == 3
+    with threads.one_blas_thread():
+        assert counts["threads"] == 1
+    assert counts["threads"] == 3
 
 
 def test_real_libraries_are_found_where_there_are_any() -> None:

@@ -44,6 +44,49 @@ def test_updates_are_those_of_the_cmaes_package(n_columns: int, size: int) -> No
         assert pytest.approx(theirs._C, rel=1e-6, abs=1e-10) == ours.C
 
 
+@pytest.mark.parametrize(("n_columns", "size"), [(2, 6), (12, 20)])
+def test_very_many_columns_have_the_diagonal_of_sep_cma_es(
+    n_columns: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = pytest.importorskip("cmaes")
+    monkeypatch.setattr(cma, "MOST_FULL", 1)
+    theirs = package.SepCMA(mean=np.full(n_columns, 0.5), sigma=0.2, population_size=size, seed=1)
+    ours = Strategy(n_columns, size)
+    assert ours.C.shape == (n_columns,)
+    theirs._weights = np.concatenate([ours.weights, np.zeros(size - len(ours.weights))])
+    theirs._c1, theirs._cmu = ours.c_1, ours.c_mu
+    theirs._cc, theirs._mu_eff = ours.c_c, ours.mu_eff  # its rates are of an older tutorial
+    theirs._c_sigma, theirs._d_sigma = ours.c_sigma, ours.d_sigma
+    ours.longest = np.inf  # all points are its own
+    for _ in range(8):
+        U = np.array([theirs.ask() for _ in range(size)])
+        values = valley(U)
+        theirs.tell([(u, -v) for u, v in zip(U, values, strict=True)])
+        ours.update(U[np.argsort(-values)])
+        assert ours.mean == pytest.approx(theirs.mean, rel=1e-8)
+        assert ours.sigma == pytest.approx(theirs._sigma, rel=1e-8)
+        assert pytest.approx(theirs._C, rel=1e-6, abs=1e-10) == ours.C
+
+
+def test_diagonal_rates_are_larger_by_a_third_of_the_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ros & Hansen (2008), section 3."""
+    assert Strategy(2000, 20).C.shape == (2000,)
+    small = Strategy(12, 20)
+    monkeypatch.setattr(cma, "MOST_FULL", 1)
+    assert Strategy(12, 20).c_1 == pytest.approx(small.c_1 * 14 / 3)
+    assert Strategy(12, 20).c_mu == pytest.approx(small.c_mu * 14 / 3)
+
+
+def test_a_diagonal_gaussian_is_not_changed_by_other_columns() -> None:
+    gaussian = Gaussian(np.array([0.1, 0.5, 0.9]), np.array([1.0, 4.0, 9.0]))
+    conditional = gaussian.given(np.array([1]))
+    drawn = conditional.draw(np.array([7.0]), np.random.default_rng(0), 20000)
+    assert drawn.mean(axis=0) == pytest.approx([0.1, 0.9], abs=0.06)
+    assert np.cov(drawn.T) == pytest.approx(np.diag([1.0, 9.0]), rel=0.1, abs=0.1)
+
+
 def test_foreign_points_are_shrunk() -> None:
     """A point a thousand standard deviations off moves the mean by a few."""
     strategy = Strategy(3, 2)

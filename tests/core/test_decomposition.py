@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.gp.likelihood import log_likelihood
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.models import decomposition
 from optuna_hdbo._core.models.decomposition import SEARCHES
 from optuna_hdbo._core.models.decomposition import Scorer
 from optuna_hdbo._core.models.decomposition import improved
@@ -270,3 +273,49 @@ def test_the_true_groups_are_found(
     assert adjusted_rand_score(labels(truth), labels(found.groups)) >= 0.9
     expected = log_likelihood(refit(cold(truth, kind), X, y), X, y)[0]
     assert log_likelihood(found, X, y)[0] >= expected - 1.0
+
+
+# very many columns -------------------------------------------------------------------------------
+
+
+def test_changes_of_very_many_columns_are_drawn_instead_of_listed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each is an exchange of two columns of different groups, or a move to a group with room."""
+    monkeypatch.setattr(decomposition, "MOST_LISTED", 10)
+    groups = [[0, 1, 2], [3, 4, 5], [6, 7], [8]]
+    seen = set()
+    changes = decomposition._single_changes(groups, 3, np.random.default_rng(0))
+    for change in itertools.islice(changes, 3000):
+        assert len(change) == 2
+        after = [change.get(place, group) for place, group in enumerate(groups)]
+        assert sorted(c for group in after for c in group) == list(range(9))
+        assert max(map(len, after)) <= 3
+        seen.add(repr([sorted(group) for group in after]))
+    monkeypatch.setattr(decomposition, "MOST_LISTED", 1000)
+    listed = decomposition._single_changes(groups, 3, np.random.default_rng(0))
+    everything = {
+        repr([sorted(change.get(place, group)) for place, group in enumerate(groups)])
+        for change in listed
+    }
+    assert seen == everything
+
+
+def test_a_search_keeps_few_covariances_of_very_many_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = []
+    plain = decomposition.Scorer
+
+    def counting(kernel: Any, X: np.ndarray, *rest: Any) -> Any:
+        rows.append(len(X))
+        return plain(kernel, X, *rest)
+
+    monkeypatch.setattr(decomposition, "Scorer", counting)
+    monkeypatch.setattr(decomposition, "MOST_NUMBERS", 4 * 12**2)
+    domain = make_domain(*[None] * 8)
+    rng = np.random.default_rng(0)
+    X, y = domain.sample(rng, 30), rng.standard_normal(30)
+    start = cold(tuple(np.array([2 * j, 2 * j + 1]) for j in range(4)), "se")
+    improved("swap", start, X, y, 2, 5, rng)
+    assert rows == [12]

@@ -77,9 +77,9 @@ def test_the_set_grows_and_stays(axes: str) -> None:
 
 def test_random_axes_are_fair_and_anchors_are_admissible() -> None:
     domain = DOMAINS["mixed"]
-    spaces = draw(domain, 30, d=3, n0=10, alpha=0.0)
+    spaces = draw(domain, 30, d=3, n0=30, alpha=0.0)
     shares = np.bincount(spaces.columns.ravel(), minlength=7) / len(spaces)
-    np.testing.assert_allclose(shares, 3 / 7, atol=0.1)
+    np.testing.assert_allclose(shares, 3 / 7, atol=0.08)
     assert np.all(np.diff(spaces.columns, axis=1) > 0)
     assert np.array_equal(domain.snap(spaces.anchors), spaces.anchors)
 
@@ -126,11 +126,9 @@ def test_every_point_is_on_a_subspace(name: str, d: int, anchored: bool) -> None
     for step in range(affordable(6, 2)):
         spaces = draw(domain, step, d, good=good)
         acquisition = Analytic.ucb(posterior, 1.0)
-        x, value = SubspaceMaximiser(domain, spaces, effort)(
-            acquisition, np.random.default_rng(step), X
-        )
-        assert lies_on(spaces, x)
-        assert value == acquisition(x[None])[0] or abs(value - acquisition(x[None])[0]) < 1e-8
+        x = SubspaceMaximiser(domain, spaces, effort)(acquisition, np.random.default_rng(step), X)
+        # Without free columns, there are as few points as anchors. All may be known.
+        assert lies_on(spaces, x) or (d == 0 and spaces.at_good.all())
         assert np.array_equal(domain.snap(x[None])[0], x)
         assert x.tobytes() not in {row.tobytes() for row in X}
 
@@ -146,7 +144,7 @@ def test_at_least_brute_force(d: int, kind: str) -> None:
         if kind == "log-ei":
             acquisition = Analytic.log_ei(posterior, float(y.max()))
         spaces = draw(domain, affordable(9, 2), d, n0=1, alpha=0.0)
-        x, value = SubspaceMaximiser(domain, spaces)(acquisition, np.random.default_rng(0), X)
+        x = SubspaceMaximiser(domain, spaces)(acquisition, np.random.default_rng(0), X)
         best = -np.inf
         for anchor, columns in zip(spaces.anchors, spaces.columns, strict=True):
             lines = [
@@ -159,8 +157,7 @@ def test_at_least_brute_force(d: int, kind: str) -> None:
             points = np.repeat(anchor[None], len(grid_points), axis=0)
             points[:, columns] = grid_points
             best = max(best, float(acquisition(points).max()))
-        assert value >= best - 1e-3
-        assert acquisition(x[None])[0] == pytest.approx(value, abs=1e-8)
+        assert acquisition(x[None])[0] >= best - 1e-3
 
 
 def test_known_points_are_not_asked_again_until_nothing_is_left() -> None:
@@ -171,7 +168,7 @@ def test_known_points_are_not_asked_again_until_nothing_is_left() -> None:
     known: list[np.ndarray] = []
     for step in range(6):
         spaces = draw(domain, step, 1, n0=1, alpha=0.0)
-        x, _ = SubspaceMaximiser(domain, spaces)(
+        x = SubspaceMaximiser(domain, spaces)(
             acquisition, np.random.default_rng(step), np.array(known).reshape(-1, 2)
         )
         known.append(x)
@@ -206,17 +203,15 @@ def test_sums_are_searched_as_single_terms_are(name: str, d: int) -> None:
     spaces = draw(domain, 4, d)
     effort = SubspaceEffort(affordable(300, 20), 4, affordable(40, 3))
     search = SubspaceMaximiser(domain, spaces, effort)
-    x, value = search(both, np.random.default_rng(0), X)
+    x = search(both, np.random.default_rng(0), X)
     assert lies_on(spaces, x)
-    assert value == pytest.approx(both(x[None])[0], abs=1e-8)
     Y = search._candidates(np.random.default_rng(0))
     points = np.array([search._point(i, y) for i, row in enumerate(Y) for y in row])
     scores = search._scores(search._restricted(both), spaces.columns, Y)
     np.testing.assert_allclose(scores.ravel(), both(points), atol=1e-9)
-    assert value >= scores.max() - 1e-9
-    one = search(bound, np.random.default_rng(0), X)[1]
-    again = search(Sum([bound]), np.random.default_rng(0), X)[1]
-    assert one == again
+    assert both(x[None])[0] >= scores.max() - 1e-8
+    one = search(bound, np.random.default_rng(0), X)
+    assert np.array_equal(one, search(Sum([bound]), np.random.default_rng(0), X))
 
 
 def test_sums_over_groups_are_refused() -> None:

@@ -13,9 +13,10 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._jit import kernels
+from optuna_hdbo._jit import radial
 
 
-KINDS = {"se": kernels.SE, "matern32": kernels.MATERN32, "matern52": kernels.MATERN52}
+KINDS = {"se": radial.SE, "matern32": radial.MATERN32, "matern52": radial.MATERN52}
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,11 +63,11 @@ class SubspaceMaximiser:
 
     def __call__(
         self, acquisition: Acquisition, rng: np.random.Generator, known: FloatArray
-    ) -> tuple[FloatArray, float]:
-        """Return a point of a subspace that is not among ``known (n, D)``, and its value.
+    ) -> FloatArray:
+        """Return the point (D,) of a subspace with the largest value that is not known.
 
-        Where every point found is known, another one near the best is returned, of its subspace if
-        there is one.
+        ``known (n, D)`` are the known points. Where every point found is among them, another one
+        near the best is returned, of its subspace if there is one.
 
         Raises
         ------
@@ -94,20 +94,20 @@ class SubspaceMaximiser:
             found.append((value, i, y))
         found.sort(key=lambda item: -item[0])
         taken = {row.tobytes() for row in known}
-        for value, i, y in found:
+        for _, i, y in found:
             x = self._point(i, y)
             if x.tobytes() not in taken:
-                return x, value
+                return x
         for flat in order.tolist():
             i, j = divmod(flat, m)
             x = self._point(i, candidates[i, j])
             if x.tobytes() not in taken:
-                return x, float(scores[i, j])
+                return x
         _, i, y = found[0]
         x = unknown_near(self.domain, self._point(i, y), known, rng, spaces.free[i])
         if x.tobytes() in taken:
             x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
-        return x, float(acquisition(x[None])[0])
+        return x
 
     def _restricted(self, acquisition: Acquisition) -> Restricted:
         """Return the terms, with squared distances outside of each subspace, shape (S, n)."""

@@ -44,6 +44,12 @@ PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.
 LEARN_GROWTH = 0.08
 """A new fit and search is due when observations have grown by this share."""
 
+MOST_GROUPS = 100_000
+"""Columns in all partitions that a random search scores by default, but for eight partitions.
+
+The paper scores D partitions of D columns, which takes a minute from 1500 columns on.
+"""
+
 MOST_SCORED = 640
 """Most groupings that a first search scores by default."""
 
@@ -175,7 +181,7 @@ class AdditiveModel:
         if self.n_decompositions is not None:
             return self.n_decompositions
         if self.search == "random":
-            return n_columns
+            return min(n_columns, max(MOST_GROUPS // n_columns, 8))
         # From scratch, a local search recovers the groups of 12 columns in 16 D scores. Later
         # searches continue from there, with fewer scores as these become expensive.
         if first:

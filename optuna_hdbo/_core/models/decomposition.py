@@ -20,6 +20,12 @@ Partition = list[list[int]]
 MAX_POINTS = 300
 """Observations on which groupings are compared, drawn at random from more."""
 
+MOST_NUMBERS = 10_000_000
+"""Entries of the covariance matrices that a search keeps, one matrix for each group."""
+
+MOST_LISTED = 2**18
+"""Changes of two groups that are put in random order; of more, random ones are drawn."""
+
 
 def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Partition:
     """Return a random partition into ceil(D / size) groups of at most ``size`` columns.
@@ -143,12 +149,8 @@ def _single_changes(
 ) -> Iterator[dict[int, list[int]]]:
     """Yield all exchanges of two columns and all moves of one, in random order."""
     place_of = {c: place for place, group in enumerate(groups) for c in group}
-    columns, places = list(place_of), range(len(groups))
-    pairs = [(c, d, None) for i, c in enumerate(columns) for d in columns[:i]]
-    moves = [(c, None, place) for c in columns for place in places if len(groups[place]) < size]
-    options: list[tuple[int, int | None, int | None]] = [*pairs, *moves]
-    for i in rng.permutation(len(options)).tolist():
-        column, other, place = options[i]
+    columns = list(place_of)
+    for column, other, place in _options(columns, groups, size, rng):
         home = place_of[column]
         target = place_of[other] if other is not None else place
         assert target is not None
@@ -160,6 +162,31 @@ def _single_changes(
             home: here if other is None else [*here, other],
             target: [*there, column],
         }
+
+
+def _options(
+    columns: Sequence[int], groups: Partition, size: int, rng: np.random.Generator
+) -> Iterator[tuple[int, int | None, int | None]]:
+    """Yield two columns to exchange, or a column and the place of a group that has room for it.
+
+    The list of all pairs grows with the square of the number of columns. Where it is long, pairs
+    and moves are drawn from it without end, as a search tries only some hundreds.
+    """
+    room = [place for place, group in enumerate(groups) if len(group) < size]
+    n_pairs, n_moves = len(columns) * (len(columns) - 1) // 2, len(columns) * len(room)
+    if n_pairs + n_moves <= MOST_LISTED:
+        pairs = [(c, d, None) for i, c in enumerate(columns) for d in columns[:i]]
+        moves = [(c, None, place) for c in columns for place in room]
+        options: list[tuple[int, int | None, int | None]] = [*pairs, *moves]
+        for i in rng.permutation(len(options)).tolist():
+            yield options[i]
+        return
+    while True:
+        column = columns[int(rng.integers(len(columns)))]
+        if rng.random() * (n_pairs + n_moves) < n_moves:
+            yield column, None, room[int(rng.integers(len(room)))]
+        elif (other := columns[int(rng.integers(len(columns)))]) != column:
+            yield column, other, None
 
 
 def _deal(groups: Partition, rng: np.random.Generator) -> dict[int, list[int]]:
@@ -255,8 +282,9 @@ def improved(
     groups = [g.tolist() for g in kernel.groups]
     groups += [[] for _ in range(n_places - len(groups))]
     scale = float(kernel.scales.mean())
-    if len(y) > MAX_POINTS:
-        rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
+    most = min(MAX_POINTS, int((MOST_NUMBERS / len(groups)) ** 0.5))
+    if len(y) > most:
+        rows = np.sort(rng.choice(len(y), most, replace=False))
         X, y = np.ascontiguousarray(X[rows]), y[rows]
     scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
     before = scorer.value

@@ -83,8 +83,10 @@ class Tree:
     """
 
     def __init__(self, domain: Domain, rule: Rule) -> None:
-        self.rule = rule
         self.columns = make_columns(domain)
+        if rule.exponent < 0.0:
+            rule = rule._replace(exponent=1.0 if self.columns.sizes.all() else 0.5)
+        self.rule = rule
         self._is_counted = bool(self.columns.sizes.any())
         n, n_columns = 64, len(domain)
         self.nodes = Nodes(

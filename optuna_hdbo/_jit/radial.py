@@ -1,0 +1,79 @@
+"""The scalar formulas of the stationary kernels, and the exponential that they share.
+
+A kernel is ``k = p(t) exp(-t)`` with the slope ``-2 dk/d(r^2) = q(t) exp(-t)``, where t is
+``r^2 / 2`` (SE), ``sqrt(3) r`` (Matern-3/2) or ``sqrt(5) r`` (Matern-5/2).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.compile import inlined
+
+
+SE, MATERN32, MATERN52 = 0, 1, 2
+
+SQRT3 = math.sqrt(3.0)
+SQRT5 = math.sqrt(5.0)
+_LOG2E = math.log2(math.e)
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
+_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
+
+
+@compiled_in_order
+def exp(x):
+    """Return exp(x) for x <= 0, in plain arithmetic: loops over it use vector registers."""
+    x = max(x, -700.0)
+    shifted = np.float64(x * _LOG2E + _ROUND)
+    n = shifted - _ROUND
+    r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    p = r / 479001600.0 + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = shifted.view(np.int64)
+    return p * np.int64((bits + 1023) << 52).view(np.float64)
+
+
+@inlined
+def polynomial32(t):
+    """Return p(t) of Matern-3/2."""
+    return 1.0 + t
+
+
+@inlined
+def polynomial52(t):
+    """Return p(t) of Matern-5/2."""
+    return 1.0 + t + t * t / 3.0
+
+
+@inlined
+def se(r2):
+    """Return exp(-t), p and q of the squared exponential kernel at a squared distance."""
+    return exp(-0.5 * r2), 1.0, 1.0
+
+
+@inlined
+def matern32(r2):
+    """Return exp(-t), p and q of Matern-3/2 (Rasmussen & Williams 2006, eq. 4.17)."""
+    t = SQRT3 * math.sqrt(r2)
+    return exp(-t), polynomial32(t), 3.0
+
+
+@inlined
+def matern52(r2):
+    """Return exp(-t), p and q of Matern-5/2 (same equation)."""
+    t = SQRT5 * math.sqrt(r2)
+    return exp(-t), polynomial52(t), (5.0 / 3.0) * (1.0 + t)
