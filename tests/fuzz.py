@@ -142,7 +142,7 @@ def parameters(draw: st.DrawFn, n_trials: int, n_branches: int) -> list[Paramete
     found = []
     for i in range(n):
         plain = Parameter(f"p{i}", draw(distributions))
-        change = draw(st.sampled_from(["none"] * 8 + ["branch", "grow", "shrink", "range"]))
+        change = draw(st.sampled_from(["none"] * 4 + ["branch", "grow", "shrink", "range"]))
         if change == "branch":
             plain = dataclasses.replace(plain, branch=draw(st.integers(0, n_branches - 1)))
         elif change == "grow":

@@ -9,11 +9,13 @@ import os
 import pkgutil
 from collections.abc import Callable
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optuna_hdbo import methods
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import Steps
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -90,8 +92,23 @@ DOMAINS: dict[str, Domain] = {
 }
 
 
+CONDITIONAL = replace(
+    make_domain("3", None, None, "2", None, 4, None),
+    gates={
+        2: (Condition(0, (0.0,)),),
+        3: (Condition(0, (1.0,)),),
+        4: (Condition(3, (0.0,)),),
+        5: (Condition(0, (1.0, 2.0)),),
+        6: (Condition(0, (2.0,)),),
+    },
+)
+"""A domain with a column per choice, and a nested one."""
+
+
 def is_admissible(domain: Domain, x: np.ndarray) -> bool:
     if x.shape != (len(domain),) or x.dtype != np.float64:
+        return False
+    if not np.array_equal(domain.canonical(x[None])[0], x):
         return False
     return all(
         (0.0 <= value <= 1.0) if grid is None else bool(np.any(grid == value))

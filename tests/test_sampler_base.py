@@ -341,10 +341,16 @@ def conditional(trial: optuna.Trial) -> float:
     return trial.suggest_float("only_b", 1, 2)
 
 
-def test_conditional_parameters_are_sampled_independently_with_a_warning(
+class CommonSampler(FakeSampler):
+    """A sampler whose method needs every parameter in every trial."""
+
+    models_conditional = False
+
+
+def test_parameters_outside_of_the_model_are_sampled_independently_with_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    study = optuna.create_study(sampler=CommonSampler(seed=0, n_startup_trials=4))
     with caplog.at_level(logging.WARNING):
         study.optimize(conditional, n_trials=12)
     assert len({p.get("only_a", p.get("only_b")) for p in points(study)}) == 12
@@ -353,9 +359,20 @@ def test_conditional_parameters_are_sampled_independently_with_a_warning(
     for name in ("only_a", "only_b"):
         first = next(t.number for t in study.trials if t.number >= 4 and name in t.params)
         (message,) = (m for m in caplog.messages if f"'{name}'" in m)
-        assert f"'{name}' of trial {first} is sampled uniformly" in message
-        assert "the model of FakeSampler" in message
+        assert f"'{name}' of trial {first} is sampled by TPESampler" in message
+        assert "the model of CommonSampler" in message
+        assert "HDBOSampler" in message
         assert "warn_independent_sampling=False" in message
+
+
+def test_conditional_parameters_of_the_model_are_not_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(conditional, n_trials=12)
+    assert study.sampler.method.domains[-1].names == ("branch", "only_a", "only_b")
+    assert caplog.messages == []
 
 
 def test_a_space_that_is_always_new_does_not_flood_the_log(
@@ -388,8 +405,8 @@ def test_changing_ranges_go_on() -> None:
         return x + trial.suggest_float("y", 0, 1)
 
     study.optimize(objective, n_trials=10)
-    assert sampler.method.domains[0].names == ("x", "y")
-    assert sampler.method.domains[-1].names == ("y",)
+    assert {domain.names for domain in sampler.method.domains} == {("x", "y")}
+    assert [len(seen.X) for seen in sampler.method.seen] == list(range(2, 10))
 
 
 def test_single_valued_parameters_are_no_columns() -> None:

@@ -22,7 +22,7 @@ from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 
 from optuna_hdbo._study.columns import MAX_GRID_SIZE
-from optuna_hdbo._study.parameters import CommonParameters
+from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -412,10 +412,11 @@ def test_common_parameters_are_those_that_optuna_finds(
 ) -> None:
     """However many trials are new at a time, and in whatever order running ones end."""
     study = optuna.create_study()
-    ours, theirs = CommonParameters(include_pruned), IntersectionSearchSpace(include_pruned)
+    ours, theirs = Parameters(include_pruned), IntersectionSearchSpace(include_pruned)
 
     def compare() -> None:
-        found = ours.among(study.get_trials(deepcopy=False))
+        ours.follow(study.get_trials(deepcopy=False))
+        found = ours.common()
         expected = {n: d for n, d in theirs.calculate(study).items() if not d.single()}
         assert list(found.items()) == list(expected.items())
 
@@ -439,11 +440,13 @@ def test_common_parameters_are_those_that_optuna_finds(
 
 
 def test_nobody_can_change_what_is_common() -> None:
-    common = CommonParameters(False)
+    common = Parameters(False)
     study = optuna.create_study()
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
-    common.among(study.trials).clear()
-    assert list(common.among(study.trials)) == ["x"]
+    common.follow(study.trials)
+    common.common().clear()
+    common.modelled().clear()
+    assert list(common.common()) == list(common.modelled()) == ["x"]
 
 
 # what trees rest on ------------------------------------------------------------------------------

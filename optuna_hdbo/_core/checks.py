@@ -9,6 +9,7 @@ from collections.abc import Sized
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def check_integer(name: str, value: Any, least: int, *, optional: bool = False) -> None:
@@ -120,3 +121,21 @@ def check_fraction(name: str, value: Any) -> None:
     number = isinstance(value, (float, int, np.floating, np.integer))
     if isinstance(value, bool) or not number or not 0 < value <= 1:
         raise ValueError(f"{name} must be a number in (0, 1], but got {value!r}.")
+
+
+def check_point(x: Any, n_columns: int) -> NDArray[np.float64]:
+    """Return a suggested point as an array (D,).
+
+    Raises
+    ------
+    ValueError
+        Where its shape is another one.
+    ArithmeticError
+        Where it is not finite.
+    """
+    point = np.asarray(x, dtype=np.float64)
+    if point.shape != (n_columns,):
+        raise ValueError(f"x must have shape ({n_columns},), but has {point.shape}.")
+    if not all(map(math.isfinite, point.tolist())):
+        raise ArithmeticError(f"x must be finite, but is {point}.")
+    return point

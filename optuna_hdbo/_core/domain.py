@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
@@ -38,6 +39,26 @@ class Steps:
     log_start: float | None = None
 
 
+@dataclass(frozen=True)
+class Condition:
+    """A condition on one deciding column, which has a grid.
+
+    Parameters
+    ----------
+    column : int
+        The deciding column.
+    values : tuple of float
+        The values of its grid under which the condition holds, ascending.
+    """
+
+    column: int
+    values: tuple[float, ...]
+
+
+Gates = Mapping[int, tuple[Condition, ...]]
+"""The columns that are not always active, each with the conditions that must all hold."""
+
+
 @dataclass(frozen=True, eq=False)
 class Domain:
     """One column per parameter.
@@ -54,6 +75,9 @@ class Domain:
         Columns whose kernel distance is 0/1 (Hamming) instead of a difference.
     steps : Mapping of int to Steps
         Columns without a grid that have finitely many values all the same.
+    gates : Mapping of int to tuple of Condition
+        Columns that are active only where all of their conditions hold. A column is also inactive
+        where a column of its conditions is. Inactive columns have the value :attr:`absent`.
     read_back : callable or None
         See :meth:`observed_at`.
     """
@@ -62,6 +86,7 @@ class Domain:
     grids: tuple[FloatArray | None, ...]
     categorical: BoolArray
     steps: Mapping[int, Steps] = field(default_factory=dict)
+    gates: Gates = field(default_factory=dict)
     read_back: Callable[[FloatArray], FloatArray] | None = None
 
     @classmethod
@@ -80,6 +105,7 @@ class Domain:
         same = self.names == other.names and np.array_equal(self.categorical, other.categorical)
         same = same and np.array_equal(self.discrete, other.discrete)
         same = same and self.steps == other.steps and self.read_back == other.read_back
+        same = same and self.gates == other.gates
         return same and np.array_equal(self.flat_grids[0], other.flat_grids[0])
 
     def observed_at(self, x: FloatArray) -> FloatArray:
@@ -102,6 +128,68 @@ class Domain:
         values = np.concatenate([np.empty(0), *[g for g in self.grids if g is not None]])
         return values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
+    @cached_property
+    def absent(self) -> FloatArray:
+        """The value of each column where it is inactive, shape (D,): the centre, or choice 0."""
+        values = [0.5 if g is None else float(nearest(g, np.array([0.5]))[0]) for g in self.grids]
+        return np.where(self.categorical, 0.0, values)
+
+    @cached_property
+    def _gates_in_order(self) -> list[tuple[int, tuple[Condition, ...]]]:
+        """The gates, those of deciding columns before those that depend on them."""
+        ordered: dict[int, tuple[Condition, ...]] = {}
+        while len(ordered) < len(self.gates):
+            ready = {
+                c: conditions
+                for c, conditions in self.gates.items()
+                if c not in ordered
+                and all(k.column not in self.gates or k.column in ordered for k in conditions)
+            }
+            if not ready:
+                raise ValueError(f"gates must not depend on each other in a circle: {self.gates}")
+            ordered.update(ready)
+        return list(ordered.items())
+
+    @cached_property
+    def deciding(self) -> BoolArray:
+        """Columns that decide whether others are active, shape (D,)."""
+        marks = np.zeros(len(self), np.bool_)
+        marks[[k.column for conditions in self.gates.values() for k in conditions]] = True
+        return marks
+
+    @cached_property
+    def breadth(self) -> int:
+        """How many columns a point depends on: the mean number of active ones, D without gates."""
+        if not self.gates:
+            return len(self)
+        rng = np.random.default_rng(len(self))
+        X = np.tile(self.absent, (256, 1))
+        for c in np.flatnonzero(self.deciding).tolist():
+            X[:, c] = rng.choice(self.grid(c), len(X))
+        return max(1, round(float(self.active(X).sum(axis=1).mean())))
+
+    def with_deciding(self, columns: Iterable[int]) -> tuple[int, ...]:
+        """Return the columns, ascending, and those that decide whether they are active."""
+        found = set(columns)
+        new = list(found)
+        while new:
+            deciding = {k.column for k in self.gates.get(new.pop(), ())} - found
+            found |= deciding
+            new.extend(deciding)
+        return tuple(sorted(found))
+
+    def active(self, X: FloatArray) -> BoolArray:
+        """Mark the columns that are active at points (m, D), shape (m, D)."""
+        marks = np.ones(X.shape, np.bool_)
+        for column, conditions in self._gates_in_order:
+            for k in conditions:
+                marks[:, column] &= marks[:, k.column] & np.isin(X[:, k.column], k.values)
+        return marks
+
+    def canonical(self, X: FloatArray) -> FloatArray:
+        """Return points (m, D) with the value :attr:`absent` in inactive columns."""
+        return np.where(self.active(X), X, self.absent) if self.gates else X
+
     def from_unit(self, U: FloatArray) -> FloatArray:
         """Map points of [0, 1]^D, shape (m, D), to columns.
 
@@ -120,12 +208,20 @@ class Domain:
         return grid
 
     def snap(self, X: FloatArray) -> FloatArray:
-        """Clip to the cube and move discrete columns to their nearest admissible value; (m, D)."""
+        """Return admissible points near points (m, D).
+
+        They are clipped to the cube, discrete columns have their nearest admissible value, and
+        inactive ones have the value :attr:`absent`.
+        """
+        return np.ascontiguousarray(self.canonical(self.nearest(X)))
+
+    def nearest(self, X: FloatArray) -> FloatArray:
+        """Return points (m, D) in the cube and on the grids, whatever columns are active."""
         X = np.clip(X, 0.0, [1.0 if g is None else g[-1] for g in self.grids])
         for i, grid in enumerate(self.grids):
             if grid is not None:
                 X[:, i] = nearest(grid, X[:, i])
-        return np.ascontiguousarray(X)
+        return X
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:
         """Draw ``n`` points uniformly, shape (n, D)."""

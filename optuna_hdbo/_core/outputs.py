@@ -125,7 +125,9 @@ def warped_output(values: FloatArray) -> Output:
 
 def _reduced(values: FloatArray, centre: float, width: float) -> FloatArray:
     halves = values / 2.0 - centre / 2.0  # differences of the largest floats are none
-    return np.asarray(np.clip(2.0 * (halves / width), -MOST_REDUCED, MOST_REDUCED), np.float64)
+    with np.errstate(over="ignore"):  # by a tiny width
+        reduced = 2.0 * (halves / width)
+    return np.asarray(np.clip(reduced, -MOST_REDUCED, MOST_REDUCED), np.float64)
 
 
 def yeo_johnson(u: FloatArray, power: float) -> FloatArray:

@@ -61,7 +61,7 @@ def unknown_near(
         rows = np.concatenate([rows, moves[rng.permutation(len(moves))]])
     drawn = domain.sample(rng, 256)
     drawn[:, ~free] = x[~free]
-    for row in (*rows, *drawn):
+    for row in domain.canonical(np.concatenate([rows, drawn])):
         if row.tobytes() not in taken:
             return np.array(row)
     grids = [domain.grid(c) for c in columns]
@@ -70,8 +70,9 @@ def unknown_near(
         row = x.copy()
         for values in itertools.product(*grids):
             row[columns] = values
-            if row.tobytes() not in taken:
-                return row
+            other = domain.canonical(row[None])[0]
+            if other.tobytes() not in taken:
+                return np.array(other)
     return np.array(x)
 
 

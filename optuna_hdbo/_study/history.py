@@ -134,16 +134,15 @@ class History:
         """
         key = study_key(study)
         trials = read_trials(study) if trials is None else trials
-        if key != self._study or space is not self._space:
+        if key != self._study or not space.has_columns_of(self._space):
             self._study = None
             self._forget()
-            self._space = space
             self._allocate(16, len(space.domain))
         elif self._is_unchanged(trials, trial.number):
             assert self._last is not None
             return self._last
         # Not valid before all is taken in: an interrupted read starts over the next time.
-        self._study = None
+        self._study, self._space = None, space
         signs = signs_of(study)
         running = []
         for other in self._unsettled(trials):
@@ -289,7 +288,8 @@ class History:
             suggestion = self._latest_suggestion(trial)
             row = self._pending_row(trial, suggestion, space)
             if row is not None:
-                pending.append(row)
+                # Points of the startup have values in all columns.
+                pending.append(space.domain.canonical(row[None])[0])
             if suggestion is not None:
                 assert isinstance(records, list)
                 self._keep_record(records, trial, suggestion)

@@ -1,23 +1,42 @@
-"""Which parameters all finished trials of a study have in common."""
+"""Which parameters the finished trials of a study have, always or sometimes."""
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping
 from collections.abc import Sequence
 
 from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.variables.activity import Activity
+from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.attributes import trial_key
 
 
-class CommonParameters:
-    """The parameters that all finished trials of a study have, with the same distribution.
+RECENT = 10
+"""The present range of a parameter is that of this many of the last trials that have it."""
 
-    This does what Optuna's ``IntersectionSearchSpace`` does, but copies nothing as long as trials
-    have the same parameters.
+STALE = 20
+"""A parameter that none of this many last completed trials has, for no known reason, is given
+up."""
+
+MOST_RANGES = 4
+"""A parameter that has had more ranges than this has the range of all of them."""
+
+MOST_DECIDING_VALUES = 64
+"""A parameter with more values than this does not decide about others."""
+
+
+class Parameters:
+    """The parameters of the finished trials of a study.
+
+    Nothing is copied as long as all trials have the same parameters.
 
     Parameters
     ----------
@@ -30,8 +49,11 @@ class CommonParameters:
         self._states = (TrialState.COMPLETE, *pruned)
         self._known_by: FrozenTrial | None = None  # a finished trial
         self._n_final = 0  # trials of smaller number are known
+        self._taken: set[int] = set()  # larger numbers that are known
+        self._trials: list[FrozenTrial] = []  # that count, in the order in which they were seen
         self._common: dict[str, BaseDistribution] | None = None
         self._varying: dict[str, BaseDistribution] = {}
+        self._branches: _Branches | None = None
 
     def goes_on_in(self, trials: Sequence[FrozenTrial]) -> bool:
         """Tell whether these trials are those of the last call, further on, and new ones.
@@ -44,8 +66,8 @@ class CommonParameters:
             return True
         return old.number < len(trials) and trial_key(trials[old.number]) == trial_key(old)
 
-    def among(self, trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-        """Return those parameters by name, without the ones of a single value.
+    def follow(self, trials: Sequence[FrozenTrial]) -> None:
+        """Take in the trials that have finished.
 
         Parameters
         ----------
@@ -54,27 +76,183 @@ class CommonParameters:
         """
         if self._known_by is None:
             self._known_by = next((trial for trial in trials if trial.state.is_finished()), None)
-        n_final = None
+        n_final, new = None, []
         for trial in reversed(trials):
             if trial.number < self._n_final:
                 break
             if n_final is None:
                 n_final = trial.number + 1
-            if trial.state in self._states:
-                self._take_in(trial.distributions)
-            elif not trial.state.is_finished():
+            if not trial.state.is_finished():
                 n_final = trial.number
-        self._n_final = self._n_final if n_final is None else n_final
+            elif trial.state in self._states and trial.number not in self._taken:
+                new.append(trial)
+        for trial in reversed(new):
+            self._take_in(trial)
+            self._taken.add(trial.number)
+        if n_final is not None:
+            self._n_final = n_final
+            self._taken = {number for number in self._taken if number >= n_final}
+
+    def common(self) -> dict[str, BaseDistribution]:
+        """Return those that all trials have with one distribution, without single values.
+
+        This is what Optuna's ``IntersectionSearchSpace`` returns.
+        """
         return dict(self._varying)
 
-    def _take_in(self, distributions: Mapping[str, BaseDistribution]) -> None:
+    def modelled(self) -> dict[str, BaseDistribution]:
+        """Return those that a model may have as columns, by name, without single values.
+
+        Parameters that only some trials have are among them, and those whose range has changed,
+        with their present one. It is :meth:`common` where all trials have the same parameters.
+        """
+        return dict(self._varying) if self._branches is None else self._branches.modelled()
+
+    def required(self) -> frozenset[str] | None:
+        """Return the names of those that all trials have, in whatever range; None without any."""
+        if self._branches is None:
+            return None if self._common is None else frozenset(self._common)
+        return self._branches.required
+
+    def rules(self) -> Mapping[str, tuple[Clause, ...]]:
+        """Return which values of other parameters decide whether one is there; see Activity."""
+        return {} if self._branches is None else self._branches.rules()
+
+    def _take_in(self, trial: FrozenTrial) -> None:
+        self._trials.append(trial)
+        if self._branches is not None:
+            self._branches.take_in(trial)
+        distributions = trial.distributions
         if self._common is None:
             common = dict(sorted(distributions.items()))
         elif distributions == self._common:
             return
         else:
             common = {n: d for n, d in self._common.items() if distributions.get(n) == d}
+            if self._branches is None:
+                branches = _Branches()
+                for other in self._trials:
+                    branches.take_in(other)
+                self._branches = branches
         if self._common is None or len(common) < len(self._common):
             # In this order: interrupted in between, the next call does it again.
             self._varying = {n: copy.deepcopy(d) for n, d in common.items() if not d.single()}
             self._common = common
+
+
+class _Branches:
+    """The parameters of trials that do not all have the same ones."""
+
+    def __init__(self) -> None:
+        self._numbers: set[int] = set()
+        self._ranges: dict[str, _Ranges] = {}
+        self._complete: dict[int, frozenset[str]] = {}
+        self._activity = Activity()
+        self.required: frozenset[str] = frozenset()
+        self._modelled: dict[str, BaseDistribution] | None = None
+        self._rules: Mapping[str, tuple[Clause, ...]] = {}
+
+    def take_in(self, trial: FrozenTrial) -> None:
+        if trial.number in self._numbers:
+            return
+        names = frozenset(trial.distributions)
+        self.required = self.required & names if self._numbers else names
+        self._numbers.add(trial.number)
+        for name, distribution in trial.distributions.items():
+            self._ranges.setdefault(name, _Ranges()).take_in(trial.number, distribution)
+        complete = trial.state == TrialState.COMPLETE
+        if complete:
+            self._complete[trial.number] = names
+        values = {n: _internal(d, trial.params[n]) for n, d in trial.distributions.items()}
+        self._activity.take_in(values, complete=complete)
+        self._modelled = None
+
+    def modelled(self) -> dict[str, BaseDistribution]:
+        if self._modelled is None:
+            self._learn()
+        return dict(self._modelled or {})
+
+    def rules(self) -> Mapping[str, tuple[Clause, ...]]:
+        if self._modelled is None:
+            self._learn()
+        return self._rules
+
+    def _learn(self) -> None:
+        present = {name: self._ranges[name].present() for name in sorted(self._ranges)}
+        found = {name: d for name, d in present.items() if d is not None}
+        deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
+        self._rules = self._activity.rules(deciders)
+        last = sorted(self._complete)[-STALE:]
+        recent = frozenset[str]().union(*(self._complete[number] for number in last))
+        full = len(last) == STALE
+        self._modelled = {
+            name: distribution
+            for name, distribution in found.items()
+            if not distribution.single()
+            and (name in self.required or name in self._rules or name in recent or not full)
+        }
+
+
+class _Ranges:
+    """The ranges that one parameter has had."""
+
+    def __init__(self) -> None:
+        self._by_number: dict[int, BaseDistribution] = {}
+        self._distinct: list[BaseDistribution] = []
+        self._present: BaseDistribution | None = None
+
+    def take_in(self, number: int, distribution: BaseDistribution) -> None:
+        if not self._distinct:
+            self._present = copy.deepcopy(distribution)
+        self._by_number[number] = distribution
+        if len(self._distinct) <= MOST_RANGES and distribution not in self._distinct:
+            self._distinct.append(distribution)
+
+    def present(self) -> BaseDistribution | None:
+        """Return the present range, None where no distribution has all of its values."""
+        if len(self._distinct) == 1:
+            return self._present
+        numbers = sorted(self._by_number)
+        if len(self._distinct) <= MOST_RANGES:
+            numbers = numbers[-RECENT:]
+        joined = copy.deepcopy(self._by_number[numbers[0]])
+        for number in numbers[1:]:
+            if joined != self._by_number[number]:
+                other = _joined(joined, self._by_number[number])
+                if other is None:
+                    return None
+                joined = other
+        return joined
+
+
+def _internal(distribution: BaseDistribution, value: object) -> float:
+    return float(distribution.to_internal_repr(value))
+
+
+def _is_ordered(distribution: BaseDistribution) -> bool | None:
+    """Tell whether the values are ordered; None where the parameter does not decide."""
+    if isinstance(distribution, CategoricalDistribution):
+        return False if 1 < len(distribution.choices) <= MOST_DECIDING_VALUES else None
+    if isinstance(distribution, IntDistribution | FloatDistribution) and distribution.step:
+        n = (distribution.high - distribution.low) / distribution.step + 1
+        return True if 1 < n <= MOST_DECIDING_VALUES else None
+    return None
+
+
+def _joined(a: BaseDistribution, b: BaseDistribution) -> BaseDistribution | None:
+    """Return the smallest distribution with the values of both, None if they differ in kind."""
+    if isinstance(a, IntDistribution) and isinstance(b, IntDistribution) and a.log == b.log:
+        gap = math.gcd(a.step, b.step, a.low - b.low)
+        return IntDistribution(min(a.low, b.low), max(a.high, b.high), log=a.log, step=gap)
+    if isinstance(a, FloatDistribution) and isinstance(b, FloatDistribution) and a.log == b.log:
+        low, high = min(a.low, b.low), max(a.high, b.high)
+        step = a.step if a.step == b.step and _are_aligned(a, b) else None
+        return FloatDistribution(low, high, log=a.log, step=step)
+    return None
+
+
+def _are_aligned(a: FloatDistribution, b: FloatDistribution) -> bool:
+    if a.step is None:
+        return True
+    gap = (a.low - b.low) / a.step
+    return abs(gap - round(gap)) < 1e-8

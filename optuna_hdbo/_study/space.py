@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Collection
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +11,11 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import Gates
+from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.columns import Choices
 from optuna_hdbo._study.columns import make_column
 
@@ -22,6 +27,10 @@ class SearchSpace:
     ----------
     distributions : Mapping of str to BaseDistribution
         In column order.
+    required : collection of str, or None
+        Parameters without which a configuration has no row; ``None`` for all.
+    rules : Mapping of str to tuple of Clause
+        Which values of other parameters decide whether one is there.
 
     Attributes
     ----------
@@ -29,13 +38,25 @@ class SearchSpace:
         The columns as methods see them.
     """
 
-    def __init__(self, distributions: Mapping[str, BaseDistribution]) -> None:
+    def __init__(
+        self,
+        distributions: Mapping[str, BaseDistribution],
+        required: Collection[str] | None = None,
+        rules: Mapping[str, tuple[Clause, ...]] | None = None,
+    ) -> None:
         self.distributions = dict(distributions)
+        self.required = frozenset(self.distributions).intersection(
+            self.distributions if required is None else required
+        )
         self._columns = {name: make_column(name, d) for name, d in self.distributions.items()}
         self._choices = {
             name: column.index for name, column in self._columns.items() if type(column) is Choices
         }
-        self.domain = Domain(
+        self.rules = dict(rules or {})
+        self.domain = self._make_domain()
+
+    def _make_domain(self) -> Domain:
+        return Domain(
             names=tuple(self._columns),
             grids=tuple(column.grid for column in self._columns.values()),
             categorical=np.array(
@@ -46,12 +67,60 @@ class SearchSpace:
                 for i, column in enumerate(self._columns.values())
                 if column.steps is not None
             },
+            gates=self._make_gates(),
             read_back=self.read_back,
         )
 
-    def describes(self, distributions: Mapping[str, BaseDistribution]) -> bool:
-        """Tell whether these distributions make the same columns in the same order."""
-        return list(self.distributions.items()) == list(distributions.items())
+    def _make_gates(self) -> Gates:
+        """Return the rules by column. A deciding parameter that is no column is left out."""
+        place = {name: i for i, name in enumerate(self._columns)}
+        gates = {}
+        for name, clauses in self.rules.items():
+            found = [
+                Condition(place[clause.name], self._passing(clause))
+                for clause in clauses
+                if clause.name in place
+            ]
+            if found and name in place:
+                gates[place[name]] = tuple(found)
+        return gates
+
+    def _passing(self, clause: Clause) -> tuple[float, ...]:
+        """Return the positions of the deciding parameter at which a clause holds."""
+        distribution, column = self.distributions[clause.name], self._columns[clause.name]
+        ordered = type(column) is not Choices
+        return tuple(
+            x
+            for x in ([] if column.grid is None else column.grid.tolist())
+            if clause.holds(
+                float(distribution.to_internal_repr(column.decode(x))), ordered=ordered
+            )
+        )
+
+    def describes(
+        self,
+        distributions: Mapping[str, BaseDistribution],
+        required: Collection[str] | None = None,
+    ) -> bool:
+        """Tell whether these arguments make the same columns in the same order."""
+        needed = self.distributions if required is None else required
+        return (
+            list(self.distributions.items()) == list(distributions.items())
+            and self.distributions.keys() & needed == self.required
+        )
+
+    def with_rules(self, rules: Mapping[str, tuple[Clause, ...]]) -> SearchSpace:
+        """Return the same columns under other rules."""
+        if rules == self.rules:
+            return self
+        other = copy.copy(self)
+        other.rules = dict(rules)
+        other.domain = other._make_domain()
+        return other
+
+    def has_columns_of(self, other: SearchSpace | None) -> bool:
+        """Tell whether both encode every configuration alike, whatever their rules."""
+        return other is not None and other._columns is self._columns
 
     def encode(self, params: Mapping[str, Any]) -> FloatArray | None:
         """Return a configuration's row, shape (D,).
@@ -59,23 +128,37 @@ class SearchSpace:
         Returns
         -------
         FloatArray or None
-            ``None`` where a parameter is missing or its value is not admissible. Parameters that
-            the space does not have are ignored.
+            ``None`` where a required parameter is missing, or all are, or a value is not
+            admissible. A missing parameter that is not required has the domain's value of inactive
+            columns. Parameters that the space does not have are ignored.
         """
         row = np.empty(len(self._columns))
+        n_missing = 0
         for i, (name, column) in enumerate(self._columns.items()):
-            position = column.encode(params[name]) if name in params else None
+            if name in params:
+                position = column.encode(params[name])
+            elif name in self.required:
+                return None
+            else:
+                position, n_missing = self.domain.absent.item(i), n_missing + 1
             if position is None:
                 return None
             row[i] = position
-        return row
+        return None if n_missing and n_missing == len(row) else row
 
     def decode(self, row: FloatArray) -> dict[str, Any]:
-        """Return the configuration at (or nearest to) a row: Python values, all admissible."""
-        return {
+        """Return the configuration at (or nearest to) a row: Python values, all admissible.
+
+        It has the parameters whose columns are active.
+        """
+        params = {
             name: column.decode(x)
             for (name, column), x in zip(self._columns.items(), row.tolist(), strict=True)
         }
+        if self.domain.gates:
+            active = self.domain.active(self.domain.nearest(row[None]))[0].tolist()
+            return {name: params[name] for name, on in zip(params, active, strict=True) if on}
+        return params
 
     def read_back(self, row: FloatArray) -> FloatArray:
         """Return the row (D,) of the configuration at (or nearest to) a row."""
@@ -95,6 +178,7 @@ class SearchSpace:
         return {
             name: params[name] if name not in self._choices else self._choices[name](params[name])
             for name in self._columns
+            if name in params
         }
 
     def from_json(self, numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class AddGPUCB:
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         groups = self._model.known_groups(domain)
         fitted = self._model.recall(domain, memory)
-        window = max(8, len(domain) // 2)
+        window = max(8, domain.breadth // 2)
         # From all values: after focusing, the early values of a long study are equal.
         stalled = fitted is not None or has_stalled(standardise(seen.values)[0], window)
         if self.update == "alternate" and (not stalled or seen.step % 4 == 3):
@@ -273,7 +273,7 @@ class AddGPUCB:
         code), or to another value of a discrete column.
         """
         free, centre = grouped_columns(domain, groups)
-        x = np.where(free, x, centre)
+        x = domain.canonical(np.where(free, x, centre)[None])[0]
         if (np.abs(seen.known - x).max(axis=1) > 1e-12).all():
             return x
         moved = free & ~domain.discrete

@@ -159,6 +159,7 @@ class GPMI:
         free, centre = grouped_columns(domain, groups)
         effort = Effort().at(len(seen.y))
         best[:, ~free] = centre[~free]
+        best = domain.canonical(best)
         if improves:
             improvement = feasibility.improvement(posterior)
             x = maximise(improvement, domain, best, seen.known, rng, free=free, effort=effort)
@@ -182,7 +183,7 @@ class GPMI:
         """Return mu_t + phi_t where the constraints' lower bounds admit it; less elsewhere."""
         width = OPTIMISM
         if self.exploration == "ucb":
-            width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
+            width = root_beta(self.beta, len(seen.y), domain.breadth, domain.breadth)
         return feasibility.admitted(self._instance(posterior, seen, domain, group), width)
 
     def _instance(
@@ -220,4 +221,4 @@ class GPMI:
             starts = np.where(free, best, x)
             bound = self._admitted(feasibility, posterior, seen, domain, j)
             x[group] = maximise(bound, domain, starts, seen.X[:0], rng, free=free)[group]
-        return x
+        return np.array(domain.canonical(x[None])[0])

@@ -81,7 +81,7 @@ class GPUCB:
         if seen.objectives is not None:
             x, models = self._several.query(domain, seen, memory, rng, self._constraints)
             return Suggestion(x, memory.kept or None, predictions(models, x))
-        width = root_beta(self.beta, len(seen.y), len(domain), len(domain))
+        width = root_beta(self.beta, len(seen.y), domain.breadth, domain.breadth)
         x, model = self._queries.query(domain, seen, memory, width, rng, self._constraints)
         report = prediction(model.seen, model.posterior, x, model.evidence)
         return Suggestion(x, memory.kept or None, report)

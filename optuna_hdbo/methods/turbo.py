@@ -110,7 +110,7 @@ class TuRBO:
         rng = streams.generator(self.name, seen.step)
         memory = Memory(seen.records)
         everywhere = np.ones(len(domain), np.bool_)
-        run = runs.next_run(seen, runs.follow(seen, self.rule), self.rule)
+        run = runs.next_run(seen, runs.follow(seen, self.rule, domain.breadth), self.rule)
         if run is None:  # nothing is known elsewhere: begin at a random point
             x = domain.sample(rng, 1)[0]
             return Suggestion(unknown_near(domain, x, seen.known, rng, everywhere))
@@ -165,6 +165,10 @@ class TuRBO:
             feasibility = replace(feasibility, feasible=found)
         inside = region.contains(seen.X)
         inside[run.centre] = True
+        free = None
+        if region.domain.gates:  # the region stays in one branch
+            free = region.domain.active(region.centre[None])[0] & ~region.domain.deciding
+            free |= ~free.any()
         best = region.inward(good_points(seen.X[inside], feasibility.merit[inside]))
         acquisition = region.view_feasibility(feasibility).improvement(
             region.view(model.posterior)
@@ -175,6 +179,7 @@ class TuRBO:
             region.inner.snap(best),
             region.inward(seen.known),
             rng,
+            free=free,
             effort=DEFAULT_EFFORT.at(len(seen.y)),
         )
         return region.outward(u)

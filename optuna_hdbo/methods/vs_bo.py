@@ -142,6 +142,7 @@ class VSBO:
         else:
             columns = selection.columns(domain)
             x, posterior = self._improve_selected(domain, seen, columns, memory, rng)
+        x = domain.canonical(x[None])[0]
         x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
         report = prediction(seen, posterior, x[columns])
         if selection is not None:

@@ -46,6 +46,8 @@ class Expert:
         What its record of successes begins with, as pseudo-counts.
     prior_of_few : Credit or None
         The same below :data:`FEW_COLUMNS` columns, where it differs.
+    branches : bool
+        Whether it suits domains in which not all columns are always active.
     default : bool
         Whether it takes part unless the user chooses the experts.
     begins_anew : bool
@@ -57,17 +59,18 @@ class Expert:
     most: int = 10**9
     prior: Credit = PRIOR
     prior_of_few: Credit | None = None
+    branches: bool = True
     default: bool = True
     begins_anew: bool = True
 
     def prior_in(self, domain: Domain) -> Credit:
         """Return the pseudo-counts of successes and failures in this domain."""
-        few = len(domain) < FEW_COLUMNS and self.prior_of_few is not None
+        few = domain.breadth < FEW_COLUMNS and self.prior_of_few is not None
         return self.prior_of_few if few and self.prior_of_few is not None else self.prior
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
-        return self.least <= len(domain) <= self.most
+        return self.least <= len(domain) <= self.most and (self.branches or not domain.gates)
 
 
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
@@ -87,6 +90,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             lambda deterministic: BaMSOO(deterministic=deterministic is not False),
             most=MOST_TREE_COLUMNS,
             prior_of_few=Credit(1.0, 2.0),
+            branches=False,
             begins_anew=False,
         ),
         "groups": Expert(

@@ -99,7 +99,7 @@ class HDBO:
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
-        floor = credit.FLOOR_OF_FEW if len(domain) < FEW_COLUMNS else credit.FLOOR
+        floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
         best = seen.X[int(np.argmax(merit))]
         may_refine = self._may_refine(seen)
         rates = {n: credit.rate(earned[n], prior[n]) for n in names}

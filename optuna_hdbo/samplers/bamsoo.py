@@ -80,6 +80,7 @@ class BaMSOOSampler(PublishedSampler):
     """
 
     supports_constraints = True
+    models_conditional = False
 
     @staticmethod
     def _method_class() -> type[BaMSOO]:

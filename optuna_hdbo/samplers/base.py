@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 import os
 import threading
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import SupportsIndex
 
-import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.trial import FrozenTrial
@@ -22,6 +20,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_point
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._core.streams import Streams
@@ -32,11 +31,12 @@ from optuna_hdbo._study.attributes import write_report
 from optuna_hdbo._study.attributes import write_suggestion
 from optuna_hdbo._study.forks import forget_after_fork
 from optuna_hdbo._study.history import History
-from optuna_hdbo._study.parameters import CommonParameters
+from optuna_hdbo._study.independent import drawn
+from optuna_hdbo._study.independent import learned
+from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
-from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Notices
@@ -58,8 +58,8 @@ class MethodSampler(WithSettings, BaseSampler):
     """Base of all samplers of this package: Optuna's lifecycle around one method.
 
     The first ``n_startup_trials`` trials are drawn at random. The method suggests the following
-    ones. Parameters that not every finished trial has (conditional ones, or those whose range
-    varies) are sampled independently.
+    ones. Parameters that only some trials have are columns like others. Which values of other
+    parameters decide about them is learned from the trials.
 
     Every random number depends on the seed, its purpose and the trial number only. So the same
     seed gives the same study in any storage, a resumed study continues as if it had never stopped,
@@ -74,8 +74,9 @@ class MethodSampler(WithSettings, BaseSampler):
     n_startup_trials : int
         Finished trials (complete, or pruned and used) before the method suggests points.
     independent_sampler : BaseSampler or None
-        Samples startup trials and parameters outside the relative search space; ``None`` draws
-        them uniformly in the parameter's own (log) scale. Exceptions that it raises end the study.
+        Samples startup trials and parameters outside the relative search space. ``None`` draws
+        those of the startup uniformly in the parameter's own (log) scale, and leaves later ones to
+        Optuna's ``TPESampler``. Exceptions that it raises end the study.
     warn_independent_sampling : bool
         Whether to warn, once per parameter, when it is sampled independently after startup.
     consider_pruned_trials : bool
@@ -85,6 +86,7 @@ class MethodSampler(WithSettings, BaseSampler):
 
     supports_constraints = False
     supports_several_objectives = False
+    models_conditional = True
     multiplies_matrices = True
 
     def __init__(
@@ -119,7 +121,7 @@ class MethodSampler(WithSettings, BaseSampler):
         forget_after_fork(self)
         self._lock = threading.Lock()
         self._study: object = None
-        self._common = CommonParameters(self._use_pruned)
+        self._parameters = Parameters(self._use_pruned)
         self._listed: tuple[FrozenTrial, list[FrozenTrial]] | None = None
         self._space = SearchSpace({})
         self._history = History(self._method.name, self._use_pruned)
@@ -128,8 +130,9 @@ class MethodSampler(WithSettings, BaseSampler):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         # A lock cannot be copied, and the history may be large.
-        for name in ("_lock", "_study", "_common", "_listed", "_space", "_history", "_validated"):
+        for name in ("_lock", "_study", "_parameters", "_listed", "_space", "_history"):
             del state[name]
+        del state["_validated"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -167,17 +170,23 @@ class MethodSampler(WithSettings, BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return the parameters that all finished trials have in common and that vary."""
+        """Return the parameters of the finished trials that vary.
+
+        Methods that do not model conditional parameters get those that all trials have in common.
+        """
         self._refuse_multi_objective(study)
         with self._lock:
             key, trials = study_key(study), read_trials(study)
-            if key != self._study or not self._common.goes_on_in(trials):
-                self._common = CommonParameters(self._use_pruned)
+            if key != self._study or not self._parameters.goes_on_in(trials):
+                self._parameters = Parameters(self._use_pruned)
                 self._space = SearchSpace({})  # without it, nothing is left of the history
                 self._study = key  # last: interrupted in between, the next call does it again
             # Optuna asks for a point right after this: no need to list them again.
             self._listed = trial, trials
-            return self._common.among(trials)
+            self._parameters.follow(trials)
+            if self.models_conditional:
+                return self._parameters.modelled()
+            return self._parameters.common()
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -187,9 +196,7 @@ class MethodSampler(WithSettings, BaseSampler):
         if not search_space:
             return {}
         with self._lock:  # threads share this object, and must see each other's points
-            if not self._space.describes(search_space):
-                self._space = SearchSpace(search_space)
-            space = self._space
+            space = self._space = self._space_of(search_space)
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
             self._notices.abandoned(self._history.n_abandoned)
@@ -203,6 +210,13 @@ class MethodSampler(WithSettings, BaseSampler):
             params, stored = self._draw(space, trial.number)
             write_suggestion(study, trial, stored.to_text())
             return params
+
+    def _space_of(self, search_space: Mapping[str, BaseDistribution]) -> SearchSpace:
+        """Return the columns of these parameters, as far as possible those of the last call."""
+        space, required = self._space, self._parameters.required()
+        if not space.describes(search_space, required):
+            space = SearchSpace(search_space, required)
+        return space.with_rules(self._parameters.rules() if self.models_conditional else {})
 
     def _take_list(self, trial: FrozenTrial) -> list[FrozenTrial] | None:
         """Return the list of trials that was read for this trial's search space, if it is there.
@@ -276,7 +290,7 @@ class MethodSampler(WithSettings, BaseSampler):
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
                 suggestion = suggest(self._method, space.domain, seen, self._streams)
-            params = space.decode(_checked(suggestion, len(space.domain)))
+            params = space.decode(check_point(suggestion.x, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON
         except Exception as error:
@@ -300,24 +314,21 @@ class MethodSampler(WithSettings, BaseSampler):
     ) -> Any:
         """Sample one parameter by itself."""
         self._refuse_multi_objective(study)
-        if self._warn_independent_sampling and self._notices.may_name(param_name):
-            self._warn_if_modelled(study, trial, param_name)
-        if self._independent_sampler is not None:
-            return self._independent_sampler.sample_independent(
-                study, trial, param_name, param_distribution
-            )
+        other, startup = self._independent_sampler, self._is_startup(study)
+        if self._warn_independent_sampling and not startup:
+            by = "TPESampler" if other is None else str(other)
+            self._notices.independent(trial.number, param_name, by, self.models_conditional)
+        if other is not None:
+            return other.sample_independent(study, trial, param_name, param_distribution)
         rng = self._streams.generator(f"independent:{param_name}", trial.number)
-        return SearchSpace({param_name: param_distribution}).draw(rng)[param_name]
+        if startup:
+            return drawn(param_name, param_distribution, rng)
+        return learned(study, trial, param_name, param_distribution, rng)
 
-    def _warn_if_modelled(self, study: Study, trial: FrozenTrial, param_name: str) -> None:
-        """Warn about a parameter that is sampled independently after startup."""
+    def _is_startup(self, study: Study) -> bool:
+        """Tell whether too few trials have finished for a suggestion by the method."""
         states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
-        if len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1):
-            return
-        other = self._independent_sampler
-        self._notices.independent(
-            trial.number, param_name, "uniformly" if other is None else f"by {other}"
-        )
+        return len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1)
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1 and not self.supports_several_objectives:
@@ -325,12 +336,3 @@ class MethodSampler(WithSettings, BaseSampler):
                 f"{self} needs a study with a single objective, but got one with "
                 f"{len(study.directions)}. Use HDBOSampler or GPUCBSampler."
             )
-
-
-def _checked(suggestion: Suggestion, n_columns: int) -> FloatArray:
-    x = np.asarray(suggestion.x, dtype=np.float64)
-    if x.shape != (n_columns,):
-        raise ValueError(f"x must have shape ({n_columns},), but has {x.shape}.")
-    if not all(map(math.isfinite, x.tolist())):
-        raise ArithmeticError(f"x must be finite, but is {x}.")
-    return x

@@ -112,16 +112,21 @@ class Notices:
             exc_info=first,
         )
 
-    def may_name(self, param_name: str) -> bool:
-        """Tell whether a parameter can still be warned about."""
-        return param_name not in self._parameters and len(self._parameters) < MAX_WARNINGS
-
-    def independent(self, number: int, param_name: str, by: str) -> None:
-        """Warn that a parameter of a trial is sampled independently."""
+    def independent(self, number: int, param_name: str, by: str, models_conditional: bool) -> None:
+        """Warn, once per parameter, that one of a trial is sampled independently."""
+        if param_name in self._parameters or len(self._parameters) >= MAX_WARNINGS:
+            return
         self._parameters.add(param_name)
+        if models_conditional:
+            why = "earlier trials with these values did not have it, or had it in another range"
+        else:
+            why = (
+                "not every finished trial has it with the same range. HDBOSampler and the other "
+                "samplers with a Gaussian process model such parameters"
+            )
         _logger.warning(
-            f"Parameter '{param_name}' of trial {number} is sampled {by}, independently of the "
-            f"model of {self._name}, because not every finished trial has it with the same range. "
+            f"Parameter '{param_name}' of trial {number} is sampled by {by}, independently of the "
+            f"model of {self._name}, because {why}. "
             "If that is intended, pass warn_independent_sampling=False. Each parameter is warned "
             f"about once, and at most {MAX_WARNINGS} parameters are."
         )

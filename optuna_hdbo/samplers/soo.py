@@ -52,6 +52,7 @@ class SOOSampler(PublishedSampler):
     """
 
     supports_constraints = True
+    models_conditional = False
     multiplies_matrices = False
 
     @staticmethod

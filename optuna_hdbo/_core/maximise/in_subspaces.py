@@ -10,10 +10,12 @@ import numpy as np
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.acquisition.sum import terms
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.domain import nearest
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.maximise.subspaces import Subspaces
 from optuna_hdbo._core.points import single_moves
 from optuna_hdbo._core.points import unknown_near
@@ -153,7 +155,24 @@ class SubspaceMaximiser:
         x[self.subspaces.columns[i]] = y
         return x
 
+    @cached_property
+    def _held(self) -> BoolArray | None:
+        """Free columns that stay at the anchor, so that its branch is not left; shape (S, d)."""
+        if not self.domain.gates:
+            return None
+        held = self.domain.deciding | ~self.domain.active(self.subspaces.anchors)
+        return np.take_along_axis(held, self.subspaces.columns, axis=1)
+
     def _candidates(self, rng: np.random.Generator) -> FloatArray:
+        """Return values of the free columns, shape (S, m, d)."""
+        Y = self._drawn(rng)
+        if self._held is None:
+            return Y
+        spaces = self.subspaces
+        here = np.take_along_axis(spaces.anchors, spaces.columns, axis=1)
+        return np.where(self._held[:, None, :], here[:, None, :], Y)
+
+    def _drawn(self, rng: np.random.Generator) -> FloatArray:
         """Return values of the free columns, shape (S, m, d): uniform, or around a good anchor.
 
         Around means at distances of all magnitudes up to a third of the range, in all of the free
@@ -203,7 +222,7 @@ class SubspaceMaximiser:
     ) -> tuple[float, FloatArray]:
         """Climb, and change one discrete free column at a time, for as long as that helps."""
         columns = self.subspaces.columns[i]
-        places = np.flatnonzero(self.domain.discrete[columns])
+        places = np.flatnonzero(self.domain.discrete[columns] & self._may_move(i))
         value, y = self._climb(acquisition, here, i, y, value)
         for _ in range(6 if len(places) else 0):
             moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
@@ -219,12 +238,17 @@ class SubspaceMaximiser:
             value, y = best, z
         return value, y
 
+    def _may_move(self, i: int) -> BoolArray:
+        """Mark the free columns of a subspace that can leave the anchor's value, shape (d,)."""
+        d = self.subspaces.columns.shape[1]
+        return np.ones(d, np.bool_) if self._held is None else ~self._held[i]
+
     def _climb(
         self, acquisition: Acquisition, here: Restricted, i: int, y: FloatArray, value: float
     ) -> tuple[float, FloatArray]:
         """Follow the gradient within a subspace, in the kernel of its free columns."""
         columns = self.subspaces.columns[i]
-        moves = ~self.domain.discrete[columns]
+        moves = ~self.domain.discrete[columns] & self._may_move(i)
         if not moves.any():
             return value, y
         if len(here) > 1:  # several kernels: in all columns then, of which only these move

@@ -11,6 +11,9 @@ from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.maximise.branches import Branch
+from optuna_hdbo._core.maximise.branches import branches
 from optuna_hdbo._core.points import single_moves
 from optuna_hdbo._core.points import unknown_near
 
@@ -56,6 +59,16 @@ class Effort:
             n_finalists=int(more**0.5 * self.n_finalists),
         )
 
+    def divided(self, n: int) -> Effort:
+        """Return the effort for one of n branches, which have less to search than the whole."""
+        return replace(
+            self,
+            n_uniform=max(self.n_uniform // n, 48),
+            n_perturbed=max(self.n_perturbed // n, 32),
+            n_starts=max(self.n_starts // n, 4),
+            n_finalists=max(self.n_finalists // n, 2),
+        )
+
 
 DEFAULT_EFFORT = Effort()
 
@@ -75,7 +88,8 @@ def maximise(
 
     Candidates are scored, gradients are followed to the exact bounds from the most promising ones,
     and grids are searched one column at a time. A known point is returned only where nothing else
-    was found: when the domain, or what of it is free, is exhausted.
+    was found: when the domain, or what of it is free, is exhausted. Where columns are not always
+    active, every branch is searched, and the best point of all is returned.
 
     Parameters
     ----------
@@ -95,7 +109,31 @@ def maximise(
         that far are found.
     """
     free = np.ones(len(domain), np.bool_) if free is None else free
+    if not domain.gates:
+        return _search(acquisition, domain, best, known, rng, free, effort, away)[0]
+    found = branches(acquisition, domain, best, known, free, rng)
+    effort = effort.divided(len(found))
+    tops = [
+        _search(acquisition, domain, b.best, known, rng, b.free, effort, away, b) for b in found
+    ]
+    return max(tops, key=lambda top: top[1])[0]
+
+
+def _search(
+    acquisition: Acquisition,
+    domain: Domain,
+    best: FloatArray,
+    known: FloatArray,
+    rng: np.random.Generator,
+    free: BoolArray,
+    effort: Effort,
+    away: float,
+    branch: Branch | None = None,
+) -> tuple[FloatArray, float]:
+    """Return the best point of the domain, or of a branch of it, and its value."""
     pool = candidates(domain, best, free, effort, rng)
+    if branch is not None:
+        pool = branch.hold(domain, pool, rng)
     n_uniform = effort.n_uniform
     far = _is_away(domain, best[0], free, away, pool)
     if far.any():
@@ -114,7 +152,7 @@ def maximise(
     if (free & domain.discrete).any():
         i = int(np.argmax(heights))
         x, height = _search_grids(
-            acquisition, domain, climbed[i], float(heights.max()), free, effort.n_steps
+            acquisition, domain, climbed[i], float(heights.max()), free, effort.n_steps, branch
         )
         climbed, heights = np.concatenate([climbed, x[None]]), np.append(heights, height)
     pool = np.concatenate([climbed, pool])
@@ -125,8 +163,9 @@ def maximise(
     order = np.argsort(-values, kind="stable")
     for i in order:
         if pool[i].tobytes() not in taken:
-            return np.array(pool[i])
-    return unknown_near(domain, pool[order[0]], known, rng, free)
+            return np.array(pool[i]), float(values[i])
+    x = unknown_near(domain, pool[order[0]], known, rng, free)
+    return x, -np.inf if x.tobytes() in taken else float(values.min())
 
 
 def candidates(
@@ -189,12 +228,15 @@ def _search_grids(
     value: float,
     free: BoolArray,
     n_steps: int,
+    branch: Branch | None,
 ) -> tuple[FloatArray, float]:
     """Try every value of every discrete column in turn, until no single change helps."""
     columns, climbing = np.flatnonzero(free & domain.discrete), free & ~domain.discrete
     for _ in range(3):
         before = value
         moves = single_moves(domain, x, columns)
+        if branch is not None and not len(moves := moves[branch.has(domain, moves)]):
+            break
         # All single changes at once: the best of each column, the most promising first.
         gains = acquisition(moves)
         for i in np.argsort(-gains, kind="stable")[: len(columns)]:
@@ -202,6 +244,8 @@ def _search_grids(
                 break
             changed = moves[i] != x
             trial = np.where(changed, moves[i], x)
+            if branch is not None and not branch.has(domain, trial[None])[0]:
+                continue
             if (found := float(acquisition(trial[None])[0])) > value:
                 x, value = trial, found
         if climbing.any():
@@ -230,10 +274,13 @@ def along_axes(
     rng : numpy.random.Generator
     known : FloatArray, shape (n, D)
     """
-    n = max(LEAST_PER_AXIS, ALONG_AXES // len(domain))
-    columns = np.repeat(np.arange(len(domain)), n)
+    n = max(LEAST_PER_AXIS, ALONG_AXES // domain.breadth)
+    columns = np.repeat(np.flatnonzero(domain.active(centre[None])[0]), n)
     pool = np.repeat(centre[None], len(columns), axis=0)
-    pool[np.arange(len(pool)), columns] = domain.sample(rng, n).T.ravel()
+    if domain.gates:
+        pool = _along_active(domain, centre, columns, rng)
+    else:
+        pool[np.arange(len(pool)), columns] = domain.sample(rng, n).T.ravel()
     taken = {row.tobytes() for row in known}
     order = np.argsort(-acquisition(pool), kind="stable")
     for i in order:
@@ -247,3 +294,16 @@ def along_axes(
                 return np.array(top[0])
         return np.array(pool[i])
     return unknown_near(domain, pool[order[0]], known, rng, np.ones(len(domain), np.bool_))
+
+
+def _along_active(
+    domain: Domain, centre: FloatArray, columns: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Return points that differ from a centre in the given columns, shape (m, D).
+
+    Where that activates other columns, these are drawn too.
+    """
+    # Not drawn from the domain itself, which leaves inactive columns at one value.
+    drawn = replace(domain, gates={}).sample(rng, len(columns))
+    moved = ~domain.active(centre[None])[0] | (np.arange(len(domain)) == columns[:, None])
+    return domain.canonical(np.where(moved, drawn, centre))

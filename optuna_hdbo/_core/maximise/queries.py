@@ -88,7 +88,7 @@ class EnsembleQueries:
         posterior = believed.posterior
         feasibility = constraints.fit(domain, believed.seen, memory)
         best = good_points(seen.X, feasibility.merit)
-        if self.probes and is_probe(rng, len(domain)):
+        if self.probes and is_probe(rng, domain.breadth):
             bound = feasibility.optimistic(posterior, root_beta)
             return along_axes(domain, best[0], bound, rng, seen.known), believed
         if self.acquisition == "ucb":

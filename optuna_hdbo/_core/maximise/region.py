@@ -96,9 +96,11 @@ class Region:
         return np.asarray(np.where(moved & (u >= 1.0), self.high, x), np.float64)
 
     def contains(self, X: FloatArray) -> BoolArray:
-        """Mark the points (m, D) whose continuous columns are inside."""
+        """Mark the points (m, D) whose continuous columns are inside, of the centre's branch."""
         U = self.inward(X)
         inside = self.domain.discrete | ((U >= 0.0) & (U <= 1.0))
+        if self.domain.gates:
+            inside &= (self.centre == X) | ~self.domain.deciding
         return np.asarray(inside.all(axis=1), np.bool_)
 
     def view(self, posterior: Posterior) -> Posterior:

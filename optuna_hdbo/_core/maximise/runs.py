@@ -98,13 +98,15 @@ class Life:
     ends: list[int] = field(default_factory=list)
 
 
-def follow(seen: Observations, rule: Rule) -> Life:
+def follow(seen: Observations, rule: Rule, n_columns: int | None = None) -> Life:
     """Return the state of the trust region after all finished trials.
 
     A query is a success if its point is better than all earlier ones of its run; in the first run,
-    than all earlier points of the study. One that has no value is a failure.
+    than all earlier points of the study. One that has no value is a failure. A region of
+    ``n_columns`` columns, all by default, is given so much patience.
     """
-    merit, n_columns = merits(seen), seen.X.shape[1]
+    n_columns = seen.X.shape[1] if n_columns is None else n_columns
+    merit = merits(seen)
     row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     best_row = _best_so_far(merit)
     life = Life(Run(0, -1, rule.length, int(best_row[-1])))

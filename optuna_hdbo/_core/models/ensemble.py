@@ -244,7 +244,8 @@ class Ensemble:
         widths: FloatArray | None,
     ) -> Fitted:
         groups, prior = belief.groups(domain), belief.prior
-        cold = cold_start(domain, self.kind, groups, cold_lengthscale(len(groups[0])), 1e-3)
+        n_columns = min(len(groups[0]), domain.breadth)
+        cold = cold_start(domain, self.kind, groups, cold_lengthscale(n_columns), 1e-3)
         starts, X = starts_of_fit(warm, cold), seen.X
         if widths is not None:
             X = np.ascontiguousarray(X / widths)
@@ -253,7 +254,7 @@ class Ensemble:
             cold,
             X,
             seen.y,
-            prior=Prior(prior, len(groups[0]), scale=prior != "flat", noise=prior != "flat"),
+            prior=Prior(prior, n_columns, scale=prior != "flat", noise=prior != "flat"),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             scales="all",

@@ -152,7 +152,7 @@ class IsotropicModel:
     def _fit(self, domain: Domain, seen: Observations, warm: Fitted | None) -> Fitted:
         informed = self.prior != "flat"
         cold = cold_start(
-            domain, self.kind, [np.arange(len(domain))], cold_lengthscale(len(domain)), 1e-3
+            domain, self.kind, [np.arange(len(domain))], cold_lengthscale(domain.breadth), 1e-3
         )
         starts = [
             np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise])
@@ -164,7 +164,7 @@ class IsotropicModel:
             self.kind,
             squared_distances(domain, X),
             y,
-            Prior(self.prior, len(domain), scale=informed, noise=informed),
+            Prior(self.prior, domain.breadth, scale=informed, noise=informed),
             self.bounds,
             starts,
         )

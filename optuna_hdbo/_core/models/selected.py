@@ -105,7 +105,7 @@ class SelectedModel:
     ) -> Posterior:
         def refit(last: Fitted | None) -> Fitted:
             warm = last if self.priors else None
-            prior = self._prior(len(domain), WHOLE_PRIOR if key == WHOLE else "inverse-square")
+            prior = self._prior(domain.breadth, WHOLE_PRIOR if key == WHOLE else "inverse-square")
             return fit_columns(domain, seen.X, seen.y, self.kind, prior, warm)
 
         fitted = recall_or_refit(
@@ -151,6 +151,7 @@ class SelectedModel:
         ranking = np.argsort(-scores, kind="stable").tolist()
         fits = self._subset_fits(domain, seen, memory, before, posterior.kernel, rng)
         chosen = self._choose(domain, seen, before, ranking, fits, rng)
+        chosen = domain.with_deciding(chosen)
         ordered = sorted(chosen, key=ranking.index)
         selection = Selection(len(seen.y), tuple(domain.names[c] for c in ordered))
         memory.keep(selections.SELECTIONS, selection.to_json())

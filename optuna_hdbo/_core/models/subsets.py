@@ -34,11 +34,17 @@ TRIAL_LENGTHSCALES = (0.2, 0.7)
 
 
 def restricted(domain: Domain, columns: IntArray) -> Domain:
-    """Return the domain of some columns."""
+    """Return the domain of some columns; those that decide about others are among them."""
+    place = {int(c): i for i, c in enumerate(columns)}
     return Domain(
         tuple(domain.names[c] for c in columns),
         tuple(domain.grids[c] for c in columns),
         domain.categorical[columns],
+        gates={
+            place[c]: tuple(replace(k, column=place[k.column]) for k in conditions)
+            for c, conditions in domain.gates.items()
+            if c in place
+        },
     )
 
 

@@ -71,6 +71,9 @@ def recall_selection(memory: Memory, domain: Domain, n: int) -> Selection | None
         if selection is None or selection.n > n:
             return None
         names = tuple(name for name in selection.names if name in domain.names)
+        left = [domain.names.index(name) for name in names]
+        deciding = [c for c in domain.with_deciding(left) if c not in left]
+        names += tuple(domain.names[c] for c in deciding)
         return Selection(selection.n, names) if names else None
 
     return memory.recall(SELECTIONS, parse)

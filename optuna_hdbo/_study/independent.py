@@ -1,0 +1,83 @@
+"""What one parameter is given that a method has no value for."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+from optuna.distributions import BaseDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
+from optuna.samplers import TPESampler
+
+from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.space import SearchSpace
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
+
+
+def drawn(name: str, distribution: BaseDistribution, rng: np.random.Generator) -> Any:
+    """Return a random value, uniform in the parameter's own (log) scale."""
+    return SearchSpace({name: distribution}).draw(rng)[name]
+
+
+def learned(
+    study: Study,
+    trial: FrozenTrial,
+    name: str,
+    distribution: BaseDistribution,
+    rng: np.random.Generator,
+) -> Any:
+    """Return a value that depends on earlier trials.
+
+    If the method has a value that is outside of the parameter's present range, it is the nearest
+    one inside. Otherwise it is that of Optuna's ``TPESampler``, with a seed for this trial. Where
+    that fails, as it does on constraints that are no numbers, the value is random.
+    """
+    seed = int(rng.integers(2**31))
+    nearest = _nearest(_asked(trial, name), distribution)
+    if nearest is not None:
+        return nearest
+    tpe = TPESampler(n_startup_trials=1, seed=seed)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # extreme ranges overflow
+            value = tpe.sample_independent(study, trial, name, distribution)
+        if SearchSpace({name: distribution}).encode({name: value}) is not None:
+            return value
+    except Exception as error:
+        _logger.debug(f"TPESampler could not sample parameter '{name}': {error!r}")
+    return drawn(name, distribution, rng)
+
+
+def _asked(trial: FrozenTrial, name: str) -> Any:
+    """Return the value that the method has asked for in this trial, None without one."""
+    try:
+        suggestion = read_suggestion(trial)
+    except ValueError:
+        return None
+    return None if suggestion is None else suggestion.params.get(name)
+
+
+def _nearest(value: Any, distribution: BaseDistribution) -> float | int | None:
+    """Return the admissible number that is nearest to a value, None where there is none."""
+    if type(value) not in (int, float):
+        return None
+    if not isinstance(distribution, FloatDistribution | IntDistribution):
+        return None
+    inside = min(max(value, distribution.low), distribution.high)
+    if distribution.step is not None:
+        k = round((inside - distribution.low) / distribution.step)
+        inside = min(distribution.low + k * distribution.step, distribution.high)
+    found = int(inside) if isinstance(distribution, IntDistribution) else float(inside)
+    space = SearchSpace({"": distribution})
+    return found if space.encode({"": found}) is not None else None

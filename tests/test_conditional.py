@@ -1,0 +1,233 @@
+"""Studies whose trials do not all have the same parameters."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+from fakes import FakeSampler
+from fuzz import compare
+from histories import affordable
+from optuna.distributions import FloatDistribution
+from optuna.trial import TrialState
+
+import optuna_hdbo
+
+
+MODELLING = ("AddGPUCB", "GPMI", "GPUCB", "HDBO", "MSUCB", "TuRBO", "VSBO")
+
+
+def create(name: str, **settings: Any) -> Any:
+    return getattr(optuna_hdbo, f"{name}Sampler")(
+        **{"seed": 0, "n_startup_trials": 6, "warn_independent_sampling": False} | settings
+    )
+
+
+def tree(trial: optuna.Trial) -> float:
+    """A choice, a parameter per choice, a nested choice, and widths of some layers."""
+    shared = trial.suggest_float("shared", 0, 1)
+    kind = trial.suggest_categorical("kind", ["linear", "forest", "net"])
+    if kind == "linear":
+        return (trial.suggest_float("penalty", 1e-4, 1, log=True) - 0.1) ** 2 + shared + 0.2
+    if kind == "forest":
+        depth = trial.suggest_int("depth", 1, 12)
+        if trial.suggest_categorical("bootstrap", [True, False]):
+            return abs(trial.suggest_float("share", 0.1, 1.0) - 0.6) + shared**2 + depth / 50
+        return 0.4 + shared + abs(depth - 6) / 10
+    n = trial.suggest_int("layers", 1, 3)
+    widths = [trial.suggest_int(f"width{i}", 1, 64, log=True) for i in range(n)]
+    return 0.1 * n + sum((w - 20) ** 2 for w in widths) / 5000 + (shared - 0.5) ** 2
+
+
+@pytest.fixture(scope="module")
+def begun() -> optuna.Study:
+    """A study that another sampler began."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    study.optimize(tree, n_trials=30)
+    return study
+
+
+def copied(study: optuna.Study, sampler: Any) -> optuna.Study:
+    other = optuna.create_study(sampler=sampler, direction=study.direction)
+    other.add_trials(study.trials)
+    return other
+
+
+def test_every_parameter_is_a_column(begun: optuna.Study) -> None:
+    sampler = FakeSampler(seed=0)
+    study = copied(begun, sampler)
+    study.optimize(tree, n_trials=2)
+    domain, seen = sampler.method.domains[-1], sampler.method.seen[-1]
+    names = sorted({name for trial in begun.trials for name in trial.params})
+    assert domain.names == tuple(names)
+    assert len(seen.X) == 31
+    assert np.array_equal(domain.canonical(seen.X), seen.X)
+    active = domain.active(seen.X)
+    for row, trial in zip(active, study.trials, strict=False):
+        assert {domain.names[c] for c in np.flatnonzero(row)} == set(trial.params)
+
+
+@pytest.mark.parametrize("name", MODELLING)
+def test_a_trial_gets_the_parameters_of_its_branch_and_no_others(
+    name: str, begun: optuna.Study
+) -> None:
+    """A fresh sampler asks for the same as one that has been there all the time."""
+    study = copied(begun, create(name))
+    for _ in range(affordable(12, 2)):
+        trial = study.ask()
+        expected = dict(trial.relative_params)
+        compare(study, trial, create(name))
+        study.tell(trial, tree(trial))
+        assert trial.params == expected
+
+
+@pytest.mark.parametrize("name", ["HDBO", "GPUCB"])
+def test_a_study_that_another_sampler_began_is_learned_from(
+    name: str, begun: optuna.Study
+) -> None:
+    study = copied(begun, create(name))
+    study.optimize(tree, n_trials=affordable(25, 3))
+    if affordable(True, False):
+        assert study.best_value < begun.best_value - 0.02
+        better = sum(t.value < begun.best_value for t in study.trials[30:])  # type: ignore[operator]
+        assert better >= 5
+
+
+def test_running_trials_of_another_branch_are_pending_points(begun: optuna.Study) -> None:
+    sampler = FakeSampler(seed=0)
+    study = copied(begun, sampler)
+    running = study.ask()
+    assert running.relative_params
+    study.ask().suggest_float("shared", 0, 1)
+    domain, seen = sampler.method.domains[-1], sampler.method.seen[-1]
+    assert len(seen.pending) == 1
+    active = domain.active(seen.pending)[0]
+    assert {domain.names[c] for c in np.flatnonzero(active)} == set(running.relative_params)
+
+
+def test_points_of_the_startup_are_pending_in_their_branch() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=30)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(tree, n_trials=29)
+    open_trial = study.ask()
+    assert len(open_trial.relative_params) == 10
+    study.optimize(tree, n_trials=1)
+    study.ask().suggest_float("shared", 0, 1)
+    domain, seen = sampler.method.domains[-1], sampler.method.seen[-1]
+    assert len(seen.pending) == 1
+    assert np.array_equal(domain.canonical(seen.pending), seen.pending)
+
+
+@pytest.mark.parametrize("name", ["SOO", "BaMSOO"])
+def test_trees_keep_what_all_trials_have_and_say_so(
+    name: str, begun: optuna.Study, caplog: pytest.LogCaptureFixture
+) -> None:
+    study = copied(begun, create(name, warn_independent_sampling=True))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(8):
+            trial = study.ask()
+            assert set(trial.relative_params) == {"kind", "shared"}
+            study.tell(trial, tree(trial))
+    assert caplog.messages
+    assert all("HDBOSampler" in message for message in caplog.messages)
+
+
+def test_the_rest_is_left_to_a_sampler_that_learns(begun: optuna.Study) -> None:
+    """To TPE, with the same values again for the same trial."""
+    drawn = []
+    for _ in range(2):
+        study = copied(begun, create("SOO"))
+        study.optimize(lambda t: tree(t) + (t.suggest_float("new", 0, 1) - 0.8) ** 2, n_trials=60)
+        drawn.append([t.params["new"] for t in study.trials[30:]])
+    assert drawn[0] == drawn[1]
+    assert len(set(drawn[0])) == 60
+    assert np.abs(np.array(drawn[0][-20:]) - 0.8).mean() < 0.2  # .28 of uniform draws
+
+
+def test_the_users_independent_sampler_wins(begun: optuna.Study) -> None:
+    class Quarter(optuna.samplers.RandomSampler):
+        def sample_independent(self, *_: Any) -> Any:
+            return 0.25
+
+    study = copied(begun, create("HDBO", independent_sampler=Quarter()))
+    study.optimize(lambda t: tree(t) + t.suggest_float("new", 0, 1), n_trials=1)
+    assert study.trials[-1].params["new"] == 0.25
+
+
+def test_a_parameter_that_appears_late_is_searched(begun: optuna.Study) -> None:
+    study = copied(begun, create("GPUCB"))
+    study.optimize(lambda t: tree(t) + 5 * (t.suggest_float("new", 0, 1) - 0.8) ** 2, n_trials=6)
+    trial = study.ask()
+    assert "new" in trial.relative_params
+
+
+def test_a_parameter_that_is_gone_for_no_known_reason_is_given_up() -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2))
+    study.optimize(
+        lambda t: t.suggest_float("old", 0, 1) + t.suggest_float("x", 0, 1), n_trials=10
+    )
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=19)
+    assert set(study.ask().relative_params) == {"old", "x"}
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    assert set(study.ask().relative_params) == {"x"}
+
+
+def test_failed_trials_do_not_matter() -> None:
+    """They may have stopped before they asked for anything."""
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2))
+    study.add_trial(optuna.create_trial(state=TrialState.FAIL))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
+    assert not study.sampler.method.domains[-1].gates
+    assert study.sampler._parameters._branches is None
+
+
+# ranges ------------------------------------------------------------------------------------------
+
+
+def ranged(low: float, high: float) -> Any:
+    return lambda trial: (
+        (trial.suggest_float("x", low, high) - 0.4) ** 2 + trial.suggest_float("y", 0, 1)
+    )
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.25, 0.75)])
+def test_trials_inside_a_changed_range_stay_observations(low: float, high: float) -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=5)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(ranged(0, 1), n_trials=12)
+    study.optimize(ranged(low, high), n_trials=11)
+    trial = study.ask()
+    assert set(trial.relative_params) == {"x", "y"}
+    assert trial.relative_search_space is not None
+    assert trial.relative_search_space["x"] == FloatDistribution(low, high)
+    inside = [t for t in study.trials[:-1] if low <= t.params["x"] <= high]
+    assert len(sampler.method.seen[-1].X) == len(inside) > 12
+
+
+def test_while_a_range_changes_the_nearest_value_is_taken() -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=5))
+    study.optimize(ranged(0, 1), n_trials=12)
+    trial = study.ask()
+    asked = trial.relative_params["x"]
+    assert trial.suggest_float("x", asked + 0.5, 3.0) == asked + 0.5
+    trial = study.ask()
+    asked = trial.relative_params["x"]
+    assert trial.suggest_float("x", -3.0, asked - 0.5, step=0.125) == pytest.approx(
+        asked - 0.5, abs=0.125
+    )
+
+
+def test_a_range_that_is_always_another_has_the_values_of_all() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=5)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(
+        lambda t: t.suggest_int("n", 1, 9) + t.suggest_float("x", 0, 1 + t.number), n_trials=20
+    )
+    trial = study.ask()
+    assert set(trial.relative_params) == {"n", "x"}
+    assert trial.relative_search_space is not None
+    assert trial.relative_search_space["x"] == FloatDistribution(0, 20)
+    assert len(sampler.method.seen[-1].X) == 20
