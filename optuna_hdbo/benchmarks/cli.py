@@ -215,7 +215,8 @@ def _list(args: argparse.Namespace) -> int:
         seeds = catalogue.SEEDS[purpose]
         print(f"{purpose} (seeds {seeds[0]}-{seeds[-1]}): {', '.join(names)}")
     for family, names in catalogue.FAMILIES.items():
-        print(f"{family} (reported only; seeds 0-): {names[0]} ... {names[-1]}")
+        seeds = catalogue.SEEDS[catalogue.purpose_of(names[0])]
+        print(f"{family} (seeds {seeds[0]}-{seeds[-1]}): {names[0]} ... {names[-1]}")
     print(f"rivals: {', '.join([*registry.RIVALS, *registry.own_samplers()])}")
     return 0
 

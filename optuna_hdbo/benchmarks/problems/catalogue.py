@@ -12,6 +12,7 @@ import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems import bbob
+from optuna_hdbo.benchmarks.problems import conditional
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
@@ -119,26 +120,29 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
     },
 }
 _FAMILIES: dict[str, dict[str, Build]] = {
-    f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS
+    **{f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS},
+    "conditional": conditional.FAMILY,
+    "conditional-tune": conditional.TUNED,
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
-"""Suites that are only ever reported, each under a name of its own."""
+"""Suites, each under a name of its own; all but those for tuning are only ever reported."""
 
 
-def _purpose(name: str) -> Purpose:
+def purpose_of(name: str) -> Purpose:
+    """Return what results on a problem may be used for."""
     for purpose, names in NAMES.items():
         if name in names:
             return purpose
     if any(name in names for names in FAMILIES.values()):
-        return "report"
+        return "tune" if name in conditional.TUNED else "report"
     known = ", ".join(name for names in (*NAMES.values(), *FAMILIES.values()) for name in names)
     raise ValueError(f"problem must be one of {known}, but got {name}.")
 
 
 def check_seed(name: str, seed: int) -> None:
     """Raise ``ValueError`` unless the seed is of the problem's purpose."""
-    purpose = _purpose(name)
+    purpose = purpose_of(name)
     seeds = SEEDS[purpose]
     if seed not in seeds:
         raise ValueError(
@@ -150,7 +154,7 @@ def check_seed(name: str, seed: int) -> None:
 def make(name: str, seed: int) -> Problem:
     """Return the instance of a problem that belongs to a seed."""
     check_seed(name, seed)
-    purpose = _purpose(name)
+    purpose = purpose_of(name)
     builds = [_BUILD[purpose], *_FAMILIES.values()]
     build = next(known[name] for known in builds if name in known)
     return replace(build(name, seed), purpose=purpose)

@@ -1,8 +1,9 @@
 """Samplers to compare, by name.
 
-``random``, ``tpe-default``, ``tpe``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and every sampler
-class of this package. The latter take settings after a colon: ``AddGPUCBSampler:published`` is
-``AddGPUCBSampler.as_published()``, ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
+``random``, ``tpe-default``, ``tpe``, ``tpe-group``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and
+every sampler class of this package. The latter take settings after a colon:
+``AddGPUCBSampler:published`` is ``AddGPUCBSampler.as_published()``,
+``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
 and both can be combined. ``decomposition=known`` stands for the problem's true groups.
 ``8*AddGPUCBSampler`` keeps eight trials under way.
 """
@@ -45,6 +46,10 @@ def _tpe(seed: int) -> BaseSampler:
     )
 
 
+def _tpe_group(seed: int) -> BaseSampler:
+    return optuna.samplers.TPESampler(multivariate=True, group=True, seed=seed)
+
+
 def _cmaes(seed: int) -> BaseSampler:
     return optuna.samplers.CmaEsSampler(seed=seed)
 
@@ -80,6 +85,7 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
     "random": _random,
     "tpe-default": _tpe_default,
     "tpe": _tpe,
+    "tpe-group": _tpe_group,
     "cmaes": _cmaes,
     "gp": _gp,
     "botorch": _botorch,
