@@ -70,8 +70,8 @@ class AddGPUCBSampler(PublishedSampler):
     n_startup_trials : int
         Random trials before the model suggests points.
     independent_sampler : BaseSampler or None
-        Samples startup trials and parameters outside the common search space; ``None`` draws
-        them uniformly.
+        Samples startup trials and parameters outside of the model; ``None`` draws those of the
+        startup uniformly, and later ones by Optuna's ``TPESampler``.
     warn_independent_sampling : bool
         Whether to warn when a parameter is sampled independently after startup.
     consider_pruned_trials : bool

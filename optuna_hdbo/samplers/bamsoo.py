@@ -27,6 +27,9 @@ class BaMSOOSampler(PublishedSampler):
     for the best value, but are not nodes. Running trials are nodes with a bound for a value, and
     shrink the variance around them; failed ones keep the bound.
 
+    Only parameters that every trial has are split. Others are drawn by ``independent_sampler``,
+    which is Optuna's ``TPESampler`` by default.
+
     Each trial carries its node's ``hdbo:depth``, and the numbers of ``hdbo:nodes`` and of
     ``hdbo:rejected_nodes`` as user attributes.
 

@@ -27,6 +27,9 @@ class SOOSampler(PublishedSampler):
     ones (and pruned ones without a value) keep it. Discrete parameters are split until a cell is
     one configuration, and no configuration is evaluated twice before all have been.
 
+    Only parameters that every trial has are split. Others are drawn by ``independent_sampler``,
+    which is Optuna's ``TPESampler`` by default.
+
     Each trial carries its node's ``hdbo:depth`` and the number of ``hdbo:nodes`` as user
     attributes.
 
