@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -74,3 +77,20 @@ def test_images_and_scripts_are_the_same_and_are_shown() -> None:
     shown = re.findall(r"images/(\w+)\.png", "".join(p.read_text("utf-8") for p in pages))
     assert set(shown) == images
     assert all(path.stat().st_size < 150_000 for path in (DOCS / "images").iterdir())
+
+
+def test_stored_results_are_shrunk_without_loss(make: ModuleType) -> None:
+    regret: Any = importlib.import_module("methods.regret")
+    keep: Any = importlib.import_module("keep")
+    result = {
+        "problem": "levy-20",
+        "rival": "gp",
+        "seed": 3,
+        "n_trials": 14,
+        "regret": [5.0, 5.0, 3.0, 3.0, 2.5] + [2.5] * 9,
+        "cpu": {"per_trial": [9.0] * 10 + [0.001, 0.002, 0.003, 0.002]},
+    }
+    (kept,) = json.loads(json.dumps(keep.keep([result])))
+    assert regret.curve(kept).tolist() == result["regret"]
+    assert kept["ms"] == 2.0
+    assert kept["improvements"] == [[0, 5.0], [2, 3.0], [4, 2.5]]

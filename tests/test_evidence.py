@@ -1,0 +1,111 @@
+"""What the documentation says of commands, files and headings exists."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from optuna_hdbo.benchmarks import cli
+from optuna_hdbo.benchmarks.measure import constrained
+from optuna_hdbo.benchmarks.measure import overhead
+from optuna_hdbo.benchmarks.measure import runner
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUNNERS = ("bash", "pip", "python", "sphinx-build", "tox")
+
+
+def commands(page: Path) -> list[str]:
+    """Return the commands of a page: lines of its blocks, and code in its tables."""
+    text = page.read_text(encoding="utf-8")
+    blocks = "".join(re.findall(r"```bash\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
+    lines = [piece for line in blocks.splitlines() for piece in re.split(r"&&|\|", line)]
+    lines += re.findall(r"\| `((?:bash|python) [^`]+)` \|", text)
+    return [line.strip() for line in lines if line.strip().startswith(RUNNERS)]
+
+
+def check(command: str) -> None:
+    """Raise an error unless the program of a command understands it."""
+    words = [word for word in shlex.split(command, comments=True) if word != "-q"]
+    if words[:3] == ["python", "-m", "optuna_hdbo.benchmarks"]:
+        check_benchmark(words[3:])
+    elif words[:3] == ["python", "-m", "pytest"]:
+        for name in itertools.takewhile(lambda word: not word.startswith("-"), words[3:]):
+            assert (ROOT / name).exists(), name
+    elif words[0] in {"bash", "python"} and words[1].startswith((".ci", "docs/", "examples/")):
+        assert (ROOT / words[1]).is_file(), words[1]
+    elif words[:2] == ["pip", "install"]:
+        extras = re.findall(r"\[([\w,]+)\]", command)
+        known = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        for extra in ",".join(extras).split(",") if extras else []:
+            assert f"\n{extra} = [" in known, extra
+
+
+def check_benchmark(words: list[str]) -> None:
+    """Raise an error unless a benchmark could be started: nothing is run."""
+    args = cli.make_parser().parse_args(words)
+    labels = registry.split(getattr(args, "rivals", None) or "")
+    for label in labels:
+        registry.parse(label)
+    if args.command == "run":
+        problems, seeds = cli.problem_names(args.problems), cli.parse_seeds(args.seeds)
+        runner.plan(problems[:1], ["random"], seeds, args.trials)
+        for problem in problems:
+            runner.plan([problem], ["random"], seeds[:1], args.trials)
+    elif args.command == "constraints":
+        assert set(args.problems.split(",")) <= set(constrained.PROBLEMS)
+    elif args.command == "overhead":
+        assert all(overhead.Size.parse(size) for size in args.sizes.split(","))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_understood(page: Path) -> None:
+    for command in commands(page):
+        check(command)
+
+
+def test_claims_have_commands() -> None:
+    page = ROOT / "docs" / "evidence.md"
+    rows = re.findall(r"^\| (?!Claim|---)(.+) \|$", page.read_text("utf-8"), re.MULTILINE)
+    assert len(rows) >= 25
+    cells = [row.split(" | ") for row in rows]
+    assert all(len(row) == 3 and row[2].startswith("`") for row in cells)
+    assert len(commands(page)) >= len(rows) + 4
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python -m optuna_hdbo.benchmarks run --problems levy-21 --rivals gp --seeds 0 --out x",
+        "python -m optuna_hdbo.benchmarks run --problems levy-20 --rivals gp --seeds 1000 --out x",
+        "python -m pytest tests/test_missing.py",
+        "python docs/figures/missing.py",
+        'pip install ".[missing]"',
+    ],
+)
+def test_wrong_commands_are_found(command: str) -> None:
+    with pytest.raises((AssertionError, ValueError)):
+        check(command)
+
+
+def slugs(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub and Sphinx make them."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", title.lower()) for title in titles]
+    return {title.strip().replace(" ", "-") for title in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_anchors_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text(encoding="utf-8"))
+    for target, anchor in links:
+        if not target.startswith("http"):
+            there = page.parent / target if target else page
+            assert anchor in slugs(there), f"{target}#{anchor}"
