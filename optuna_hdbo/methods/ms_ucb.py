@@ -26,6 +26,7 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.maximise.branches import best_of_branches
 from optuna_hdbo._core.maximise.in_subspaces import SubspaceEffort
 from optuna_hdbo._core.maximise.in_subspaces import SubspaceMaximiser
 from optuna_hdbo._core.maximise.queries import good_points
@@ -147,7 +148,12 @@ class MSUCB:
     def subspaces(self, domain: Domain, seen: Observations, streams: Streams) -> Subspaces:
         """Return the subspaces that the suggestion for ``seen.step`` may come from."""
         d = min(DEFAULT_D if self.d is None else self.d, len(domain))
-        good = good_points(seen.X, merits(seen)) if self.anchors == "incumbents" else None
+        good = None
+        if self.anchors == "incumbents":
+            good = good_points(seen.X, merits(seen))
+            if domain.gates:  # a subspace does not leave its anchor's branch
+                others = best_of_branches(domain, seen.X, merits(seen))
+                good = np.concatenate([good, others])
         return draw_subspaces(
             domain, streams, self.name, seen.step, d, self.n0, self.alpha, self.axes, good
         )

@@ -19,6 +19,7 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.maximise.branches import best_of_branches
 from optuna_hdbo._core.maximise.branches import branches
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import along_axes
@@ -127,6 +128,17 @@ def test_every_branch_has_points_of_its_own() -> None:
         assert branch.has(CONDITIONAL, held).all()
         assert np.array_equal(CONDITIONAL.canonical(held), held)
         assert np.array_equal(branch.free, branch.active)
+
+
+def test_the_best_point_of_each_branch_is_known() -> None:
+    X = CONDITIONAL.sample(np.random.default_rng(0), 40)
+    merit = np.random.default_rng(1).standard_normal(40)
+    best = best_of_branches(CONDITIONAL, X, merit)
+    active = CONDITIONAL.active(X)
+    assert len(best) == len(np.unique(active, axis=0))
+    for x, pattern in zip(best, CONDITIONAL.active(best), strict=True):
+        rows = (active == pattern).all(axis=1)
+        assert np.array_equal(x, X[rows][np.argmax(merit[rows])])
 
 
 def test_columns_that_are_not_free_stay() -> None:

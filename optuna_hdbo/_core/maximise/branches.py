@@ -57,6 +57,14 @@ class Branch:
         return np.asarray((domain.active(X) == self.active).all(axis=1), np.bool_)
 
 
+def best_of_branches(domain: Domain, X: FloatArray, merit: FloatArray) -> FloatArray:
+    """Return the best point of each branch out of points (n, D) with a ranking (n,)."""
+    _, of_row = np.unique(domain.active(X), axis=0, return_inverse=True)
+    of_row = of_row.ravel()
+    rows = [np.flatnonzero(of_row == i) for i in range(int(of_row.max()) + 1)]
+    return X[[int(row[np.argmax(merit[row])]) for row in rows]]
+
+
 def branches(
     acquisition: Acquisition,
     domain: Domain,

@@ -170,6 +170,7 @@ def with_climbs(
     if d in (0, len(domain)) or domain.discrete.all():
         return spaces
     top, _ = acquisition.ascend(starts, ~domain.discrete, n_steps)
+    top = domain.canonical(top)
     columns = np.tile(np.arange(len(domain) - d, len(domain)), (len(top), 1))
     if axes == "random":
         columns = np.array([np.sort(rng.choice(len(domain), d, replace=False)) for _ in top])
