@@ -78,18 +78,24 @@ class HDBO:
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
         rng = streams.generator(f"{self.name}:restart", seen.step)
-        names = self.experts_for(domain)
-        afresh = tuple(name for name in names if EXPERTS[name].begins_anew)
-        search = restart.next_search(domain, seen, rng, allowed=bool(afresh))
+        search = restart.next_search(domain, seen, rng, allowed=self._may_begin_anew)
+        names = self.experts_for(search.domain)
         if search.began is None:
             return self._ask(domain, search.seen, streams, names)
-        said = {restart.KEY: search.began}
-        if search.needs_random_points(len(domain)):
-            x, everywhere = domain.sample(rng, 1)[0], np.ones(len(domain), np.bool_)
-            x = unknown_near(domain, x, seen.known, rng, everywhere)
-            return Suggestion(x, {QUERY: "restart", **said}, {QUERY: "restart", **said})
-        asked = self._ask(domain, search.seen, streams, afresh)
-        return Suggestion(asked.x, {**(asked.record or {}), **said}, {**asked.report, **said})
+        if search.needs_random_points:
+            x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
+            x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+            record = {QUERY: "restart", **search.said}
+            return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
+        names = tuple(name for name in names if EXPERTS[name].begins_anew)
+        asked = self._ask(search.domain, search.seen, streams, names)
+        x = domain.canonical(search.whole(asked.x)[None])[0]
+        record = {**(asked.record or {}), **search.said}
+        return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
+
+    @property
+    def _may_begin_anew(self) -> bool:
+        return any(EXPERTS[name].begins_anew for name in self.names)
 
     def _ask(
         self, domain: Domain, seen: Observations, streams: Streams, names: tuple[str, ...]

@@ -11,6 +11,7 @@ from histories import Ledger
 from histories import affordable
 from histories import make_domain
 
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
@@ -38,11 +39,15 @@ def next_search(seen: Observations, drawn: float = 0.0, domain: Any = DOMAIN) ->
     return restart.next_search(domain, seen, Always(drawn))  # type: ignore[arg-type]
 
 
+def said(began: int, names: Any = ("x0", "x1")) -> dict[str, Any]:
+    return {restart.KEY: began, restart.COLUMNS: list(names)}
+
+
 def study(values: list[float], began: dict[int, int] | None = None) -> Observations:
     """Return a study whose trials from number 5 on are queries, some of them of later searches."""
     began = began or {}
     records = [
-        Record(i, "complete", {EXPERT: "global"} | ({restart.KEY: began[i]} if i in began else {}))
+        Record(i, "complete", {EXPERT: "global"} | (said(began[i]) if i in began else {}))
         for i in range(5, len(values))
     ]
     X = np.random.default_rng(0).random((len(values), 2))
@@ -67,7 +72,7 @@ def test_a_converged_search_gives_way_to_one_afresh_for_most_queries() -> None:
     search = next_search(seen)
     assert search.began == seen.step
     assert len(search.seen.values) == 0
-    assert search.needs_random_points(2)
+    assert search.needs_random_points
 
 
 def test_startup_trials_say_nothing_about_convergence() -> None:
@@ -81,12 +86,74 @@ def test_digits_are_no_improvement() -> None:
     assert next_search(study(START + refining)).began is not None
 
 
-@pytest.mark.parametrize("n_columns", [FEW_COLUMNS - 1, FEW_COLUMNS])
-def test_only_few_columns_begin_afresh(n_columns: int) -> None:
+def fit_of(domain: Any, lengthscales: list[float]) -> dict[str, Any]:
+    """Return a record of a fit under the belief that few columns matter."""
+    numbers = {"n": 5, "cycle": 0, "log_likelihood": 0.0, "noise": 1e-4, "scales": [1.0]}
+    fit = {**numbers, "kind": "matern52", "groups": [list(domain.names)]}
+    return {"plain:dimension-scaled": {**fit, "lengthscales": lengthscales}}
+
+
+def wide(lengthscales: list[float], *, fitted: bool = True) -> tuple[Any, Observations]:
+    """Return a converged study in many columns with these lengthscales."""
+    domain = make_domain(*[None] * len(lengthscales))
     seen = study(START + FLAT)
-    seen = replace(seen, X=np.zeros((len(seen.y), n_columns)))
-    search = next_search(seen, domain=make_domain(*[None] * n_columns))
-    assert (search.began is None) == (n_columns == FEW_COLUMNS)
+    X = np.random.default_rng(1).random((len(seen.y), len(domain)))
+    records = [*seen.records]
+    if fitted:
+        data = {**records[-1].data, **fit_of(domain, lengthscales)}
+        records[-1] = Record(records[-1].number, "complete", data)
+    return domain, replace(seen, X=X, pending=X[:0], records=records)
+
+
+def test_of_many_columns_only_those_that_matter_move() -> None:
+    lengthscales = [1e3] * 12
+    for column in (2, 7, 11):
+        lengthscales[column] = 0.5
+    domain, seen = wide(lengthscales)
+    search = next_search(seen, domain=domain)
+    assert search.columns.tolist() == [2, 7, 11]
+    assert search.domain.names == ("x2", "x7", "x11")
+    best = seen.X[int(np.argmax(seen.y))]
+    point = search.whole(np.array([0.1, 0.2, 0.3]))
+    assert point[[2, 7, 11]].tolist() == [0.1, 0.2, 0.3]
+    rest = np.setdiff1d(np.arange(12), [2, 7, 11])
+    assert point[rest].tolist() == best[rest].tolist()
+    n = len(seen.y)
+    later = Record(n, "running", search.said)
+    again = next_search(replace(seen, records=[*seen.records, later], step=n + 1), domain=domain)
+    assert again.began == n
+    assert again.columns.tolist() == [2, 7, 11]
+    assert again.n_queries == 1
+
+
+def test_columns_that_decide_about_moved_ones_move_too() -> None:
+    domain, seen = wide([1e3] * 3 + [0.5] + [1e3] * 8)
+    grids = (np.arange(2.0), *domain.grids[1:])
+    categorical = np.arange(12) == 0
+    gates = {3: (Condition(0, (1.0,)),)}
+    domain = replace(domain, grids=grids, categorical=categorical, gates=gates)
+    seen = replace(seen, X=domain.snap(seen.X))
+    search = next_search(seen, domain=domain)
+    assert search.columns.tolist() == [0, 3]
+    assert search.domain.gates == {1: (Condition(0, (1.0,)),)}
+
+
+def test_where_many_columns_matter_no_search_begins_afresh() -> None:
+    domain, seen = wide([0.5] * FEW_COLUMNS + [1e3] * 5)
+    assert next_search(seen, domain=domain).began is None
+    domain, seen = wide([0.5] * (FEW_COLUMNS - 1) + [1e3] * 5)
+    assert next_search(seen, domain=domain).began is not None
+    domain, seen = wide([0.5, *[1e3] * 20], fitted=False)
+    assert next_search(seen, domain=domain).began is None
+
+
+@pytest.mark.parametrize("names", [None, [], "x0", [3], ["gone"], [["x0"]]])
+def test_a_search_whose_columns_cannot_be_read_is_over(names: Any) -> None:
+    seen = study(START + FLAT)
+    n = len(seen.y)
+    record = Record(n, "running", {restart.KEY: n, restart.COLUMNS: names})
+    search = next_search(replace(seen, records=[*seen.records, record], step=n + 1))
+    assert search.began == n + 1
 
 
 def test_a_domain_without_continuous_columns_does_not_begin_afresh() -> None:
@@ -103,7 +170,7 @@ def test_a_later_search_sees_its_own_trials_only() -> None:
     assert search.seen.values.tolist() == own
     assert search.seen.X.tolist() == seen.X[n : n + 3].tolist()
     assert [r.number for r in search.seen.records] == [n, n + 1, n + 2]
-    assert search.needs_random_points(2) == (restart.n_random(2) > 3)
+    assert search.needs_random_points == (restart.n_random(2) > 3)
     other = next_search(seen, drawn=0.99)
     assert other.began is None
     assert len(other.seen.values) == len(seen.values)
@@ -125,11 +192,11 @@ def test_random_points_that_fail_are_not_repeated_for_ever() -> None:
     first = START + FLAT
     n, n_random = len(first), restart.n_random(2)
     seen = study(first)
-    failed = [Record(n + i, "failed", {restart.KEY: n}) for i in range(n_random)]
+    failed = [Record(n + i, "failed", said(n)) for i in range(n_random)]
     seen = replace(seen, records=[*seen.records, *failed], step=n + n_random)
     search = next_search(seen)
     assert search.began == n
-    assert search.needs_random_points(2)  # nothing is known yet, so experts cannot be asked
+    assert search.needs_random_points  # nothing is known yet, so experts cannot be asked
     one = replace(seen, records=[*seen.records[:-1], Record(n + n_random - 1, "complete", {})])
     assert next_search(one).n_queries == n_random - 1
 
