@@ -44,7 +44,7 @@ class HDBOSampler(MethodSampler):
     one (``"refine"``), or whether the point is the furthest from all known ones because all
     experts refined (``"elsewhere"``).
 
-    Where fewer than 10 parameters matter, a search afresh gets half of the queries once 20
+    Where fewer than 10 parameters matter, a search afresh gets two thirds of the queries once 20
     of them have hardly improved the best value. It begins with random points (``"restart"``). Its
     trials carry the number of the first of them as ``hdbo:restart``.
 
