@@ -378,10 +378,33 @@ def test_conditional_parameters_of_the_model_are_not_warned_about(
 def test_a_space_that_is_always_new_does_not_flood_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=1))
+    study = optuna.create_study(sampler=CommonSampler(seed=0, n_startup_trials=1))
     with caplog.at_level(logging.WARNING):
         study.optimize(lambda t: t.suggest_float(f"x{t.number}", 0, 1), n_trials=30)
     assert len(caplog.messages) == 10
+
+
+def test_a_parameter_that_was_not_expected_is_warned_about_once_it_is_known(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Not where it is new: it is in the model from the next trial on."""
+
+    def objective(trial: optuna.Trial) -> float:
+        other = "only_a" if trial.suggest_categorical("branch", ["a", "b"]) == "b" else "only_b"
+        low = float(other == "only_b")
+        return conditional(trial) + trial.suggest_float(other, low, low + 1) + new(trial)
+
+    def new(trial: optuna.Trial) -> float:
+        return trial.suggest_float("new", 0, 1)
+
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(conditional, n_trials=9)
+        study.optimize(objective, n_trials=3)
+    (message,) = caplog.messages
+    assert "of trial 9 is sampled by TPESampler" in message
+    assert "did not have it" in message
+    assert "'new'" not in message
 
 
 @pytest.mark.parametrize("n_startup_trials", [0, 3])

@@ -315,7 +315,9 @@ class MethodSampler(WithSettings, BaseSampler):
         """Sample one parameter by itself."""
         self._refuse_multi_objective(study)
         other, startup = self._independent_sampler, self._is_startup(study)
-        if self._warn_independent_sampling and not startup:
+        # A parameter that is new will be in the model from the next trial on.
+        expected = self.models_conditional and param_name not in self._history.known
+        if self._warn_independent_sampling and not startup and not expected:
             by = "TPESampler" if other is None else str(other)
             self._notices.independent(trial.number, param_name, by, self.models_conditional)
         if other is not None:
