@@ -9,6 +9,8 @@ Examples
     overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
     constraints --rivals random,gp,GPUCBSampler --seeds 0-9
     structure --rivals random,tpe --seeds 0-4
+    speed --out before.json
+    speed --against before.json
     endurance --rivals random,GPUCBSampler --problems levy-20 --trials 3000
 
 A sampler of this package takes settings after a colon: "published" for the settings of its paper,
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import pkgutil
 import re
 import sys
@@ -33,6 +36,7 @@ from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
 from optuna_hdbo.benchmarks.measure import overhead
 from optuna_hdbo.benchmarks.measure import runner
+from optuna_hdbo.benchmarks.measure import speed
 from optuna_hdbo.benchmarks.measure import structure
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems import structured
@@ -167,6 +171,31 @@ def _endurance(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_speed(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--rivals", default="HDBOSampler,GPUCBSampler", help="samplers (default: %(default)s)")
+    add("--sizes", default="20x150,50x300,100x200", help="parameters x trials (%(default)s)")
+    add("--times", type=int, default=20, help="calls and trials to time (default: %(default)s)")
+    add("--out", type=Path, help="file for the times, for later comparisons on this machine")
+    add("--against", type=Path, help="file of earlier times; the exit status is 1 if one is worse")
+
+
+def _speed(args: argparse.Namespace) -> int:
+    earlier = {} if args.against is None else speed.read(args.against)
+    if args.out is not None:
+        runner.check_out(args.out)
+    sizes = [overhead.Size.parse(text) for text in args.sizes.split(",")]
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    use_one_thread()
+    times = speed.measure_speed(registry.split(args.rivals), sizes, args.times)
+    print(speed.table(times, earlier))
+    if args.out is not None:
+        args.out.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+    for name in (slower := speed.worse(times, earlier)):
+        print(f"Slower than before: {name}", file=sys.stderr)
+    return 1 if slower else 0
+
+
 def _add_structure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--problems", default="report", help="names, or 'report' or 'tune' for all of either")
@@ -231,6 +260,7 @@ _COMMANDS = {
         _constraints,
         "compare samplers under constraints",
     ),
+    "speed": (_add_speed, _speed, "time kernels and trials, and compare with earlier times"),
     "structure": (_add_structure, _structure, "how often known interactions are found"),
     "endurance": (_add_endurance, _endurance, "time and memory of long studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
