@@ -56,6 +56,6 @@ def main(path: Path, *, quick: bool = False) -> Path:
     axis.set(title="error of every trial, and the best so far", xlabel="trial", yscale="log")
     axis.set_yticks([0.05, 0.1, 0.2, 0.4], ["5 %", "10 %", "20 %", "40 %"])
     axis.minorticks_off()
-    axis.legend()
+    axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3)
     figure.tight_layout()
     return style.save(figure, path)
