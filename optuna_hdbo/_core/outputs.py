@@ -19,7 +19,7 @@ from optuna_hdbo._core.domain import FloatArray
 
 
 POWERS = (-1.0, 3.0)
-"""Range of the power. 1 is linear; 2 takes the logarithm of how far a poor value falls behind."""
+"""Range of the power. 1 is linear. 2 is the logarithm of a poor value's distance to the centre."""
 
 QUARTILES_TO_STD = 1.349
 """Distance of the quartiles of a normal distribution, in standard deviations."""
@@ -62,7 +62,7 @@ class Output:
         return np.asarray(slope - math.log(self.width) - math.log(self.scale), np.float64)
 
     def inverse(self, y: FloatArray) -> FloatArray:
-        """Return the values that are transformed to y (n,); the nearest possible ones."""
+        """Return the values that are transformed to y (n,), or to the nearest possible numbers."""
         u = inverse_yeo_johnson(y * self.scale + self.shift, self.power)
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
@@ -124,7 +124,7 @@ def warped_output(values: FloatArray) -> Output:
 
 
 def _reduced(values: FloatArray, centre: float, width: float) -> FloatArray:
-    halves = values / 2.0 - centre / 2.0  # differences of the largest floats are none
+    halves = values / 2.0 - centre / 2.0  # the difference of the largest floats overflows
     with np.errstate(over="ignore"):  # by a tiny width
         reduced = 2.0 * (halves / width)
     return np.asarray(np.clip(reduced, -MOST_REDUCED, MOST_REDUCED), np.float64)

@@ -1,8 +1,8 @@
-"""Which expert gets the next query: the one that improves on the best value most often, lately.
+"""Which expert gets the next query: the one that has lately improved the best value most often.
 
-Every expert has a Beta distribution of its rate of success. Its counts forget. A draw from each
-decides (Thompson sampling), so that an expert that may be good is tried, and one that is not gets
-few queries.
+Every expert has a Beta distribution of its rate of success, in which old queries count less. The
+expert with the largest draw is asked (Thompson sampling). So an expert that may be good is tried,
+and one that is not good gets few queries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEY = "expert"
 """Key under which a record keeps the name of the expert that suggested the point."""
 
 FORGETTING = 0.9
-"""Weight of an expert's last query against the one before. An effective memory of ten queries."""
+"""Factor by which a query counts less after each later one. So about ten queries count."""
 
 WORTHWHILE = 1e-3
 """Least gain that counts as a success, over the distance of the best value to the median of the

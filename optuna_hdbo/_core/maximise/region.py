@@ -85,11 +85,11 @@ class Region:
         return grid[first:last]
 
     def inward(self, X: FloatArray) -> FloatArray:
-        """Return points (m, D) in the region's coordinates; outside of it beyond [0, 1]."""
+        """Return points (m, D) in the region's coordinates. Those outside are not in [0, 1]."""
         return np.ascontiguousarray((X - self._offset) / self.widths)
 
     def outward(self, u: FloatArray) -> FloatArray:
-        """Return a point (D,) of the region in the domain's columns; its ends exactly."""
+        """Return a point (D,) of the region in the domain's columns; 0 and 1 are its ends."""
         x = np.clip(self._offset + self.widths * u, 0.0, None)
         moved = ~self.domain.discrete
         x = np.where(moved & (u <= 0.0), self.low, x)

@@ -32,11 +32,11 @@ class Rule:
     Parameters
     ----------
     length, min_length, max_length : float
-        Side of the region at first, below which the run ends, and at most.
+        First side of the region, the side below which the run ends, and the largest side.
     n_successes : int
         Successes in a row after which the side doubles.
     patience : float
-        Failures in a row after which the side is halved, per column; four failures at least.
+        Failures in a row per column after which the side is halved, but at least four failures.
     """
 
     length: float = 0.8
@@ -74,7 +74,7 @@ class Run:
     n_failures: int = 0
 
     def count(self, *, success: bool, rule: Rule, n_columns: int) -> None:
-        """Take in the outcome of one query."""
+        """Count the outcome of one query."""
         self.n_successes = self.n_successes + 1 if success else 0
         self.n_failures = 0 if success else self.n_failures + 1
         if self.n_successes >= rule.n_successes:

@@ -32,11 +32,11 @@ class Entry:
     Parameters
     ----------
     number : int
-        The trial's.
+        Number of the trial.
     path : str or None
-        Its node.
+        Path of the trial's node.
     fit : hashable
-        Identity of its fit, ``None`` where it has none.
+        Identity of the trial's fit, ``None`` where it has none.
     """
 
     number: int
@@ -113,9 +113,9 @@ class TreeLog:
         Parameters
         ----------
         records : sequence of Record
-            They go on what was read: see :meth:`goes_on_in`.
+            They begin with what was read before: see :meth:`goes_on_in`.
         promised : Entry or None
-            What the trial brings that the last suggestion was for.
+            The entry that the trial of the last suggestion should have.
 
         Returns
         -------

@@ -2,13 +2,13 @@
 
 Every trial that a tree asked for carries its node's path. The tree is grown from the root again,
 and wherever it asks for a value, the trial of that path answers. What the tree could know at each
-of its decisions is fixed by the trials' numbers alone: the history is cut into *epochs*, one per
-trial with a path, and the decisions that led to such a trial are made with the observations and
-the paths of trials of smaller number. So it does not matter who computes when, nor in which order
-trials end.
+of its decisions is fixed by the trials' numbers alone. The history is cut into *epochs*, one per
+trial with a path. The decisions that led to such a trial are made with the observations and the
+paths of trials of smaller number. So all processes grow the same tree, in whatever order trials
+end.
 
-What a process remembers between two suggestions are trees that such a replay has led to. They are
-kept as long as everything that they depend on is as it was.
+Between two suggestions, a process keeps the trees that a replay has led to. They are used again as
+long as nothing that they depend on has changed.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class TreeSearch:
     Parameters
     ----------
     name : str
-        Of the method, for its random stream and for people.
+        Name of the method, in its random stream and in the log.
     replay : Replay
     """
 
@@ -38,7 +38,7 @@ class TreeSearch:
         self, domain: Domain, seen: Observations, streams: Streams
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
         """Return the next point (D,), and what to record and to report with it."""
-        # Another one meanwhile: what an interrupt leaves half done is not used again.
+        # An interrupt may leave a replay half done. It is not in its place before it is complete.
         replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.surrogate)
         grown = replay.grow(domain, seen)
         self.replay = replay

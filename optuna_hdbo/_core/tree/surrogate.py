@@ -28,7 +28,7 @@ from optuna_hdbo._jit.tree import Model
 
 
 KEY = "fit"
-"""Where a record has its fit."""
+"""The key of a record under which its fit is."""
 
 MANY = 100
 """Observations after which fits are rare: they cost ever more and change ever less."""
@@ -106,14 +106,14 @@ class Surrogate:
     ard : bool
         One lengthscale per column, or one for all.
     prior : str
-        Of the lengthscales.
+        Prior of the lengthscales.
     n_cyc : int or None
-        Observations between two fits; ``None`` is one fit per growth by a share of ``growth``,
-        or of :data:`LATE_GROWTH` when there are :data:`MANY`.
+        Observations between two fits. With ``None``, a fit is due when the observations have
+        grown by the share ``growth``, or by :data:`LATE_GROWTH` from :data:`MANY` on.
     growth : float
     bounds : Bounds
     fixed : KernelParams or None
-        Instead of fits.
+        Known hyperparameters. Nothing is fitted then.
     """
 
     kind: str
@@ -139,7 +139,11 @@ class Surrogate:
         return Fitted(kernel, 0, 0, 0.0)
 
     def read(self, record: Record, domain: Domain) -> Fitted | None:
-        """Return the fit that a record brings for all columns of this domain, if any."""
+        """Return the fit that a record brings for all columns of this domain, if any.
+
+        A tree does not use :class:`Memory`, which returns the newest decision of all records. It
+        replays old suggestions, and for each of them it needs the fit of that time.
+        """
         if self.fixed is not None or KEY not in record.data:
             return None
         fitted = Fitted.from_json(record.data[KEY], domain)
