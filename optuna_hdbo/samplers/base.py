@@ -39,6 +39,7 @@ from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.samplers.notices import NO_INSTANCE
+from optuna_hdbo.samplers.notices import Extent
 from optuna_hdbo.samplers.notices import Notices
 from optuna_hdbo.samplers.notices import WithSettings
 
@@ -88,6 +89,7 @@ class MethodSampler(WithSettings, BaseSampler):
     supports_several_objectives = False
     models_conditional = True
     multiplies_matrices = True
+    meant_for = Extent(parameters=10_000, trials=10_000)
 
     def __init__(
         self,
@@ -200,6 +202,7 @@ class MethodSampler(WithSettings, BaseSampler):
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
             self._notices.abandoned(self._history.n_abandoned)
+            self._notices.beyond(self.meant_for, len(space.domain), len(seen.values))
             if seen.constraints.shape[1] and not self.supports_constraints:
                 self._notices.constraints()
             if len(seen.values) >= max(self._n_startup_trials, 1):

@@ -9,6 +9,7 @@ from typing import Literal
 
 from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
 from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.notices import Extent
 
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class GPUCBSampler(MethodSampler):
     """
 
     supports_constraints = True
+    meant_for = Extent(parameters=2000, trials=10_000)
     supports_several_objectives = True
 
     def __init__(

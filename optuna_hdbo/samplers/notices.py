@@ -9,6 +9,7 @@ from collections.abc import Callable
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,6 +76,19 @@ def _accept_old_names(build: Callable[..., None]) -> Callable[..., None]:
     return accepting
 
 
+class Extent(NamedTuple):
+    """How large a study may be for a sampler, by what its trials cost.
+
+    Parameters
+    ----------
+    parameters, trials : int
+        The documentation has a table of costs: "What to rely on", "Very many parameters".
+    """
+
+    parameters: int
+    trials: int
+
+
 class Notices:
     """Warnings of one sampler, and what it has warned about already.
 
@@ -89,6 +103,7 @@ class Notices:
         self._has_logged_bug = False
         self._has_named_constraints = False
         self._has_named_abandoned = False
+        self._has_named_extent = False
         self._parameters: set[str] = set()
 
     def failure(self, number: int, error: Exception) -> None:
@@ -136,6 +151,17 @@ class Notices:
         if not self._has_named_constraints:
             _logger.warning(f"{self._name} does not use the constraints of the trials.")
         self._has_named_constraints = True
+
+    def beyond(self, meant: Extent, n_columns: int, n: int) -> None:
+        """Warn of a study that is larger than the sampler is meant for."""
+        if (n_columns > meant.parameters or n > meant.trials) and not self._has_named_extent:
+            self._has_named_extent = True
+            _logger.warning(
+                f"{self._name} is meant for at most {meant.parameters} parameters and "
+                f"{meant.trials} trials, but the study has {n_columns} parameters and {n} trials. "
+                "A trial may take long. 'Very many parameters' in the documentation has a table "
+                "of costs."
+            )
 
     def abandoned(self, n: int) -> None:
         """Warn that ``n`` trials are running whose workers seem to be gone."""
