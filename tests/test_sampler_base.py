@@ -509,6 +509,9 @@ def test_the_independent_sampler_does_the_startup(caplog: pytest.LogCaptureFixtu
     assert spy.calls[-1] == "reseed"
     study.optimize(lambda trial: trial.suggest_float("new", 0, 1), n_trials=1)
     assert "new" in spy.calls
+    assert caplog.messages == []  # it is in the model from the next trial on
+    study.sampler = CommonSampler(n_startup_trials=2, independent_sampler=spy)
+    study.optimize(lambda trial: trial.suggest_float("new", 0, 1), n_trials=1)
     assert "by SpySampler" in caplog.messages[0]
 
 
