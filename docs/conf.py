@@ -25,6 +25,8 @@ myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 OPTUNAS = frozenset(vars(BaseSampler))
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_title = f"optuna-hdbo {release}"
 
 
