@@ -139,10 +139,12 @@ def test_columns_that_decide_about_moved_ones_move_too() -> None:
 
 
 def test_where_many_columns_matter_no_search_begins_afresh() -> None:
-    domain, seen = wide([0.5] * FEW_COLUMNS + [1e3] * 5)
+    domain, seen = wide([0.5] * FEW_COLUMNS + [1e3] * 30)
     assert next_search(seen, domain=domain).began is None
-    domain, seen = wide([0.5] * (FEW_COLUMNS - 1) + [1e3] * 5)
+    domain, seen = wide([0.5] * (FEW_COLUMNS - 1) + [1e3] * 30)
     assert next_search(seen, domain=domain).began is not None
+    domain, seen = wide([0.5] * 5 + [1e3] * 9)  # more than a third of the columns
+    assert next_search(seen, domain=domain).began is None
     domain, seen = wide([0.5, *[1e3] * 20], fitted=False)
     assert next_search(seen, domain=domain).began is None
 
@@ -186,6 +188,22 @@ def test_a_later_search_ends_when_it_has_converged() -> None:
     seen = study(first + own, dict.fromkeys(range(n, last), n))
     assert next_search(study(first + own[:-1], dict.fromkeys(range(n, last - 1), n))).began == n
     assert next_search(seen).began == last
+
+
+def test_searches_in_vain_lower_the_share_of_the_next() -> None:
+    first = START + FLAT
+    n, n_own = len(first), restart.n_random(2) + restart.PATIENCE
+    own = [6.0] * n_own
+    began = dict.fromkeys(range(n, n + n_own), n)
+    once = study(first + own, began)
+    later = {n + n_own: n + n_own}
+    twice = study([*first, *own, 1.0], {**began, **later})
+    just_below = 0.99 * restart.SHARE
+    assert next_search(once, drawn=just_below).began == n + n_own
+    assert next_search(twice, drawn=just_below).began is None
+    assert next_search(twice, drawn=just_below / 2).began == n + n_own
+    found = study([*first, 12.0, *own[1:], 1.0], {**began, **later})
+    assert next_search(found, drawn=just_below).began == n + n_own
 
 
 def test_random_points_that_fail_are_not_repeated_for_ever() -> None:
