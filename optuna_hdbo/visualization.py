@@ -15,9 +15,13 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._figures.bars import bars
+from optuna_hdbo._figures.pairs import heat_map
 from optuna_hdbo._story.figure import experts_figure
 from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo.importance import GradISImportanceEvaluator
+from optuna_hdbo.interactions import get_interactions
+from optuna_hdbo.interactions import natural
 from optuna_hdbo.structure import get_groups
 from optuna_hdbo.structure import get_selections
 
@@ -26,16 +30,17 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from plotly.graph_objects import Figure
 
+    from optuna_hdbo.importance import Target
+
 
 FIGURE_IDS = {
     "experts": "hdbo-experts",
     "selections": "hdbo-selections",
+    "interactions": "hdbo-interactions",
     "importances": "hdbo-importances",
     "groups": "hdbo-groups",
 }
 """Under which :func:`report` saves figures; a later report replaces them."""
-
-_SELECTED = "#4c78a8"
 
 
 def _plotly() -> Any:
@@ -106,7 +111,8 @@ def plot_selections(study: Study) -> Figure:
     for selection in selections:
         for name in selection.parameters:
             times[name] = times.get(name, 0) + 1
-    names = sorted(times, key=lambda name: times[name])  # the first row is drawn at the bottom
+    # The first row is drawn at the bottom.
+    names = sorted(times, key=lambda name: (-times[name], natural(name)))[::-1]
     ranks = [
         [s.parameters.index(name) + 1 if name in s.parameters else None for s in selections]
         for name in names
@@ -143,6 +149,8 @@ def plot_importances(
 ) -> Figure:
     """Plot how much each parameter matters, as bars, the most important on top.
 
+    Of more than 25 parameters, the least important ones share a bar.
+
     Parameters
     ----------
     study : optuna.study.Study
@@ -162,28 +170,52 @@ def plot_importances(
         Without plotly.
     """
     go = _plotly()
+    grad_is = evaluator is None
     evaluator = GradISImportanceEvaluator() if evaluator is None else evaluator
     found = get_param_importances(study, evaluator=evaluator, params=params, target=target)
-    names = list(found)[::-1]
-    bars = go.Bar(
-        x=[found[name] for name in names],
-        y=names,
-        orientation="h",
-        marker={"color": _SELECTED},
-        hovertemplate="%{y}: %{x:.1%}<extra></extra>",
-    )
-    return go.Figure(
-        bars,
-        {
-            "title": {"text": "Importance of parameters"},
-            "xaxis": {"title": {"text": "Share of the importance"}, "tickformat": ".0%"},
-            "yaxis": {"title": {"text": "Parameter"}, "type": "category"},
-        },
-    )
+    names = sorted(found, key=lambda name: (-found[name], natural(name)))
+    shares = {name: found[name] for name in names}
+    title = "Importance by Grad-IS" if grad_is else "Importance"
+    return go.Figure(bars(shares, title, "Share of the importance"))
+
+
+def plot_interactions(study: Study, *, target: Target | None = None) -> Figure:
+    """Plot which parameters interact, as a heat map that is ordered by groups.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler.
+    target : callable or None
+        As for :func:`optuna_hdbo.get_interactions`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A cell per pair, coloured by the verdict; its text has the evidence. The title says it in
+        one sentence. Of more than 60 parameters, those with the largest shares are shown.
+
+    Raises
+    ------
+    ValueError
+        Where :func:`optuna_hdbo.get_interactions` raises one, and with less than two parameters.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    found = get_interactions(study, target=target)
+    if not found.pairs:
+        raise ValueError(
+            f"study must have two parameters that can be assessed, but {study.study_name!r} has "
+            f"{len(found.effects)}."
+        )
+    return go.Figure(heat_map(found))
 
 
 def plot_groups(study: Study) -> Figure:
-    """Plot the learned groups of interacting parameters by their share of the signal variance.
+    """Plot the groups that the sampler works with by their share of the signal variance.
+
+    Which parameters interact, :func:`plot_interactions` shows.
 
     Parameters
     ----------
@@ -203,29 +235,18 @@ def plot_groups(study: Study) -> Figure:
     """
     go = _plotly()
     groups = get_groups(study)
-    bars = go.Bar(
-        x=list(groups.shares)[::-1],
-        y=[", ".join(names) for names in groups.groups][::-1],
-        orientation="h",
-        marker={"color": _SELECTED},
-        hovertemplate="%{y}: %{x:.1%}<extra></extra>",
-    )
-    return go.Figure(
-        bars,
-        {
-            "title": {"text": "Groups of interacting parameters"},
-            "xaxis": {"title": {"text": "Share of the signal variance"}, "tickformat": ".0%"},
-            "yaxis": {"title": {"text": "Group"}, "type": "category"},
-        },
-    )
+    found = zip(groups.groups, groups.shares, strict=True)
+    shares = {", ".join(sorted(names, key=natural)): share for names, share in found}
+    return go.Figure(bars(shares, "Groups of AddGPUCBSampler", "Share of the signal variance"))
 
 
 def report(study: Study) -> list[str]:
     """Save figures of what the study has learned where optuna-dashboard shows them.
 
-    Importances, and the experts, selections and groups that there are, are saved as the study's
-    Plotly graph objects under the ids of :data:`FIGURE_IDS`. A later report replaces them; nothing
-    else of the study is touched, its note in particular.
+    Interactions with a summary in one sentence, importances, and the experts, selections and
+    groups that there are, are saved as the study's Plotly graph objects under the ids of
+    :data:`FIGURE_IDS`. A later report replaces them; nothing else of the study is touched, its
+    note in particular.
 
     Parameters
     ----------
@@ -258,6 +279,7 @@ def report(study: Study) -> list[str]:
         "selections": plot_selections,
     }
     if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
+        plots["interactions"] = plot_interactions
         plots["importances"] = plot_importances
     plots["groups"] = plot_groups
     saved = []

@@ -15,6 +15,7 @@ ROOT = Path(optuna_hdbo.__file__).parent
 
 OPTUNA_FLOORS = {
     "__main__",
+    "_figures",
     "_story",
     "_study",
     "believed",
@@ -35,6 +36,7 @@ BELOW = {
     "_study": {"_core", "methods"},
     "samplers": {"_core", "_study", "methods", "portfolio"},
     "_story": {"_core", "_study", "methods", "portfolio"},
+    "_figures": {"interactions"},
     "believed": {"_core", "_study", "importance"},
     "explanation": {"_story"},
     "structure": {"_core", "_study", "methods"},
@@ -42,6 +44,7 @@ BELOW = {
     "interactions": {"_core", "_study", "importance"},
     "visualization": {
         "_core",
+        "_figures",
         "_story",
         "_study",
         "importance",

@@ -14,6 +14,12 @@ from test_structure import attributes
 
 from optuna_hdbo import VSBOSampler
 from optuna_hdbo import visualization
+from optuna_hdbo._figures.bars import broken
+from optuna_hdbo._figures.pairs import COLOURS
+from optuna_hdbo._figures.pairs import heat_map
+from optuna_hdbo.interactions import Effect
+from optuna_hdbo.interactions import Interaction
+from optuna_hdbo.interactions import Interactions
 
 
 pytest.importorskip("plotly")
@@ -64,6 +70,96 @@ def test_groups_are_bars_by_their_share(study: optuna.Study) -> None:
     (bars,) = json.loads(visualization.plot_groups(study).to_json())["data"]
     assert bars["y"] == ["a, b", "c"]
     assert bars["x"] == [0.25, 0.75]
+    assert bars["text"] == ["25.0%", "75.0%"]
+
+
+def importances_of(shares: dict[str, float]) -> dict[str, Any]:
+    class Known(optuna.importance.BaseImportanceEvaluator):
+        def evaluate(self, *args: Any, **settings: Any) -> dict[str, float]:
+            return shares
+
+    study = optuna.create_study()
+    add(study, {}, value=1.0)
+    figure: dict[str, Any] = json.loads(
+        visualization.plot_importances(study, evaluator=Known()).to_json()
+    )
+    return figure
+
+
+def test_every_bar_has_its_name_and_equal_ones_are_in_natural_order() -> None:
+    figure = importances_of({"x10": 0.25, "x2": 0.25, "x1": 0.5})
+    assert figure["data"][0]["y"] == ["x10", "x2", "x1"]
+    assert figure["layout"]["yaxis"]["dtick"] == 1
+
+
+def test_many_small_importances_share_a_bar() -> None:
+    figure = importances_of({f"x{i}": 1.0 for i in range(60)})
+    bars = figure["data"][0]
+    assert bars["y"][0] == "36 others together"
+    assert bars["y"][-1] == "x0"
+    assert len(bars["y"]) == 25
+    assert sum(bars["x"]) == pytest.approx(1.0)
+    assert figure["layout"]["height"] < 800
+
+
+def test_long_labels_are_broken_between_names() -> None:
+    assert broken("a, b") == "a, b"
+    label = ", ".join(f"parameter_{i}" for i in range(5))
+    lines = broken(label).split("<br>")
+    assert " ".join(lines) == label
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 33
+
+
+@pytest.fixture(scope="module")
+def multiplied() -> optuna.Study:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(
+        lambda t: (
+            t.suggest_float("x10", 0, 1) * t.suggest_float("x2", 0, 1)
+            + t.suggest_int("depth", 1, 9)
+            + 0.0 * t.suggest_float("dummy", 0, 1)
+        ),
+        n_trials=60,
+    )
+    return study
+
+
+def test_interactions_are_a_heat_map_ordered_by_groups(multiplied: optuna.Study) -> None:
+    figure = json.loads(visualization.plot_interactions(multiplied).to_json())
+    (cells,) = figure["data"]
+    assert figure["layout"]["xaxis"]["ticktext"] == ["x2", "x10", "depth", "dummy"]
+    assert figure["layout"]["yaxis"]["ticktext"][-1].startswith("dummy")
+    strong, early = list(COLOURS).index("strong"), list(COLOURS).index("too early to say")
+    assert cells["z"][0][1] == cells["z"][1][0] == strong
+    assert max(cells["z"][0][2:] + cells["z"][2][3:]) <= early
+    assert [cells["z"][i][i] for i in range(4)] == [None] * 4
+    assert "x2 and x10: strong" in cells["customdata"][0][1].replace("x10 and x2", "x2 and x10")
+    assert figure["layout"]["title"]["text"].startswith("x2 and x10 interact")
+
+
+def test_inert_parameters_are_not_shown_among_many() -> None:
+    pairs = tuple(
+        Interaction((f"x{i}", f"x{j}"), "none", 0.0, -1.0, 0.0, 50)
+        for i in range(30)
+        for j in range(i)
+    )
+    effects = tuple(Effect(f"x{i}", "inert" if i > 2 else "matters", 0.0, 0.0) for i in range(30))
+    figure = heat_map(Interactions(pairs, effects, (("x2",), ("x0",), ("x1",)), {}, 0.0, 50))
+    assert figure["layout"]["xaxis"]["ticktext"] == ["x0", "x1", "x2"]
+    assert figure["layout"]["title"]["text"].endswith("27 parameters are not shown.")
+
+
+def test_a_single_parameter_has_no_interactions() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=5)
+    with pytest.raises(ValueError, match=r"^study must have two parameters"):
+        visualization.plot_interactions(study)
+
+
+def test_a_report_has_the_interactions(multiplied: optuna.Study) -> None:
+    pytest.importorskip("optuna_dashboard")
+    assert visualization.report(multiplied) == ["hdbo-interactions", "hdbo-importances"]
 
 
 def test_what_was_not_learned_cannot_be_plotted() -> None:
@@ -104,7 +200,7 @@ def test_a_report_is_saved_twice_under_the_same_ids_and_touches_no_note(
     dashboard.save_note(study, "my own words")
     before = kept_with(study)
     saved = visualization.report(study)
-    assert saved == ["hdbo-selections", "hdbo-importances", "hdbo-groups"]
+    assert saved == ["hdbo-selections", "hdbo-interactions", "hdbo-importances", "hdbo-groups"]
     after = kept_with(study)
     assert {k: after[k] for k in before} == before
     assert visualization.report(study) == saved

@@ -1,0 +1,134 @@
+"""Verdicts on all pairs of parameters as a heat map, ordered by groups."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from optuna_hdbo.interactions import Interactions
+from optuna_hdbo.interactions import natural
+
+
+COLOURS = {
+    "none": "#eef1f5",
+    "too early to say": "#c3cad4",
+    "weak": "#f2b45f",
+    "strong": "#1f4e8c",
+}
+
+MOST_ROWS = 60
+"""Parameters that are shown; of more, those with the largest shares."""
+
+MOST_WITH_TEXT = 24
+"""Up to this many parameters, the share of a strong interaction is written into its cell."""
+
+WIDTH_OF_TITLE = 92
+"""Characters after which the title is broken."""
+
+
+def ordered(found: Interactions) -> list[str]:
+    """Return the parameters to show: by groups, and the inert ones last if there is room."""
+    shown = {effect.parameter for effect in found.effects[:MOST_ROWS]}
+    groups = sorted(found.groups, key=lambda group: (len(group) == 1, natural(group[0])))
+    names = [name for group in groups for name in group]
+    if len(names) < 2 or len(found.effects) <= MOST_WITH_TEXT:
+        names += found.inert
+    return [name for name in names if name in shown]
+
+
+def _cells(
+    found: Interactions, names: list[str]
+) -> tuple[list[list[int | None]], list[list[str]], list[list[str]]]:
+    """Return every cell's number of its verdict, its hover text, and what is written into it."""
+    place = {name: i for i, name in enumerate(names)}
+    n, verdicts = len(names), list(COLOURS)
+    z: list[list[int | None]] = [[None] * n for _ in range(n)]
+    hover = [[""] * n for _ in range(n)]
+    written = [[""] * n for _ in range(n)]
+    for pair in found.pairs:
+        a, b = pair.parameters
+        if a not in place or b not in place:
+            continue
+        text = (
+            f"{a} and {b}: {pair.verdict}<br>probability {pair.probability:.1%}, "
+            f"{pair.log_evidence:.1f} nats<br>{pair.share:.1%} of the function's variance"
+        )
+        share = f"{pair.share:.0%}" if pair.verdict == "strong" and n <= MOST_WITH_TEXT else ""
+        for i, j in ((place[a], place[b]), (place[b], place[a])):
+            z[i][j], hover[i][j], written[i][j] = verdicts.index(pair.verdict), text, share
+    return z, hover, written
+
+
+def heat_map(found: Interactions) -> dict[str, Any]:
+    """Return a figure with a row and a column per parameter."""
+    names = ordered(found)
+    n, verdicts = len(names), list(COLOURS)
+    z, hover, written = _cells(found, names)
+    steps = [
+        [(k + edge) / len(verdicts), COLOURS[verdict]]
+        for k, verdict in enumerate(verdicts)
+        for edge in (0, 1)
+    ]
+    cells = {
+        "type": "heatmap",
+        "z": z,
+        "customdata": hover,
+        "text": written,
+        "texttemplate": "%{text}",
+        "textfont": {"size": 11 if n <= MOST_WITH_TEXT // 2 else 9},
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "colorscale": steps,
+        "zmin": -0.5,
+        "zmax": len(verdicts) - 0.5,
+        "xgap": 1,
+        "ygap": 1,
+        "colorbar": {
+            "tickvals": list(range(len(verdicts))),
+            "ticktext": verdicts,
+            "lenmode": "pixels",
+            "len": 180,
+            "y": 1.0,
+            "yanchor": "top",
+        },
+    }
+    return {"data": [cells], "layout": _layout(found, names)}
+
+
+def _layout(found: Interactions, names: list[str]) -> dict[str, Any]:
+    n, inert = len(names), set(found.inert)
+    labels = [f"{name} (inert)" if name in inert else name for name in names]
+    axis = {
+        "tickmode": "array",
+        "tickvals": list(range(n)),
+        "automargin": True,
+        "showgrid": False,
+        "zeroline": False,
+        "tickfont": {"size": 12 if n <= 30 else 9},
+        "constrain": "domain",
+    }
+    side = min(max(30 * n, 260), 18 * MOST_ROWS)
+    title = textwrap.wrap(found.summary, WIDTH_OF_TITLE)
+    if len(names) < len(found.effects):
+        title.append(f"{len(found.effects) - len(names)} parameters are not shown.")
+    return {
+        "title": {
+            "text": "<br>".join(title),
+            "font": {"size": 15},
+            "yref": "container",
+            "y": 1.0,
+            "yanchor": "top",
+            "pad": {"t": 28},
+        },
+        "height": side + 190 + 20 * len(title),
+        "margin": {"t": 50 + 20 * len(title)},
+        "plot_bgcolor": "#ffffff",
+        "xaxis": {**axis, "ticktext": names, "tickangle": -90 if n > 8 else 0},
+        "yaxis": {
+            **axis,
+            "ticktext": labels,
+            "autorange": "reversed",
+            "scaleanchor": "x",
+            "constraintoward": "top",
+        },
+    }
