@@ -75,6 +75,18 @@ class Boxes:
         )
 
 
+def volume(Y: FloatArray, reference: FloatArray) -> float:
+    """Return the hypervolume that the rows of Y (n, k) dominate above a reference point (k,)."""
+    inside = Y[(reference < Y).all(axis=1)]
+    if not len(inside):
+        return 0.0
+    boxes, top = Boxes.above(inside, reference), inside.max(axis=0)
+    levels = np.append(boxes.levels, np.inf)
+    sides = np.minimum(levels[boxes.high], top) - levels[boxes.low]
+    free = np.maximum(sides, 0.0).prod(axis=1).sum()
+    return float((top - reference).prod() - free)
+
+
 Corners = list[list[tuple[float, ...]]]
 
 

@@ -39,6 +39,7 @@ from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure import speed
 from optuna_hdbo.benchmarks.measure import structure
 from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems import multi
 from optuna_hdbo.benchmarks.problems import structured
 from optuna_hdbo.benchmarks.report import pages
 from optuna_hdbo.benchmarks.report import tables
@@ -49,10 +50,14 @@ MAX_SEEDS = 10_000
 """Seeds that one command accepts; more are taken for a typing error."""
 
 
+MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
+"""Problems with several objectives, reported ones and those for tuning."""
+
+
 def problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family stands for all of its problems."""
     sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
-    sets |= catalogue.FAMILIES
+    sets |= catalogue.FAMILIES | MULTI
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
 
 
@@ -246,6 +251,8 @@ def _list(args: argparse.Namespace) -> int:
     for family, names in catalogue.FAMILIES.items():
         seeds = catalogue.SEEDS[catalogue.purpose_of(names[0])]
         print(f"{family} (seeds {seeds[0]}-{seeds[-1]}): {names[0]} ... {names[-1]}")
+    for family, names in MULTI.items():
+        print(f"{family} (several objectives): {', '.join(names)}")
     print(f"rivals: {', '.join([*registry.RIVALS, *registry.own_samplers()])}")
     return 0
 

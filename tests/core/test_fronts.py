@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from optuna_hdbo._core.fronts import Boxes
 from optuna_hdbo._core.fronts import n_dominating
+from optuna_hdbo._core.fronts import volume
 
 
 numbers = st.integers(-2, 5).map(float)
@@ -48,6 +49,16 @@ def test_levels_belong_to_their_objective(
         own = range(int(boxes.starts[j]), int(boxes.starts[j + 1]))
         assert set(boxes.low[:, j].tolist()) <= set(own)
         assert set(boxes.high[:, j].tolist()) <= {*own, len(boxes.levels)}
+
+
+@given(cases())
+def test_volume(case: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    """Coordinates are integers, so the volume is a number of unit cells."""
+    Y, reference, _ = case
+    axes = [np.arange(r + 0.5, 5.5) for r in reference]
+    cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(reference))
+    expected = sum((cell <= Y).all(axis=1).any() for cell in cells)
+    assert volume(Y, reference) == pytest.approx(expected)
 
 
 def test_boxes_are_few() -> None:

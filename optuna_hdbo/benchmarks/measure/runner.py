@@ -31,8 +31,10 @@ import optuna
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks import use_one_thread
+from optuna_hdbo.benchmarks.measure import multi
 from optuna_hdbo.benchmarks.measure.clock import timed_trials
 from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems import multi as multi_problems
 from optuna_hdbo.benchmarks.rivals import registry
 from optuna_hdbo.structure import get_selections
 
@@ -66,8 +68,12 @@ def plan(
     for name in names:
         for seed in seeds:
             catalogue.check_seed(name, seed)
+        if multi_problems.is_known(name):
+            problem = multi_problems.make(name).first(seeds[0])
+        else:
+            problem = catalogue.make(name, seeds[0])
         for rival in parsed:
-            rival.build(catalogue.make(name, seeds[0]), seeds[0])
+            rival.build(problem, seeds[0])
     return [Run(name, r, seed, n_trials) for name in names for seed in seeds for r in labels]
 
 
@@ -78,6 +84,8 @@ def execute(run: Run) -> dict[str, Any]:
     objective. CPU time counts all threads of the process.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    if multi_problems.is_known(run.problem):
+        return multi.execute(run.problem, run.rival, run.seed, run.n_trials)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     problem = catalogue.make(run.problem, run.seed)
     rival = registry.parse(run.rival)
@@ -211,7 +219,8 @@ def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
                 continue
             result = future.result()
             _append(out, result)
-            say(f"{label}: regret {result['regret'][-1]:.4g}, {result['wall']['total']:.1f} s")
+            reached = "regret" if "regret" in result else "hypervolume"
+            say(f"{label}: {reached} {result[reached][-1]:.4g}, {result['wall']['total']:.1f} s")
     return n_failed
 
 

@@ -16,6 +16,7 @@ from optuna_hdbo.benchmarks.problems import conditional
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
+from optuna_hdbo.benchmarks.problems import multi
 from optuna_hdbo.benchmarks.problems import selection
 from optuna_hdbo.benchmarks.problems.digits import output_layer
 from optuna_hdbo.benchmarks.problems.instances import Build
@@ -131,6 +132,8 @@ FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMIL
 
 def purpose_of(name: str) -> Purpose:
     """Return what results on a problem may be used for."""
+    if multi.is_known(name):
+        return multi.purpose_of(name)
     for purpose, names in NAMES.items():
         if name in names:
             return purpose

@@ -1,7 +1,7 @@
 """Samplers to compare, by name.
 
-``random``, ``tpe-default``, ``tpe``, ``tpe-group``, ``cmaes``, ``gp``, ``botorch``, ``turbo``, and
-every sampler class of this package. The latter take settings after a colon:
+``random``, ``tpe-default``, ``tpe``, ``tpe-group``, ``cmaes``, ``nsga2``, ``gp``, ``botorch``,
+``turbo``, and every sampler class of this package. The latter take settings after a colon:
 ``AddGPUCBSampler:published`` is ``AddGPUCBSampler.as_published()``,
 ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
 and both can be combined. ``decomposition=known`` stands for the problem's true groups.
@@ -54,6 +54,10 @@ def _cmaes(seed: int) -> BaseSampler:
     return optuna.samplers.CmaEsSampler(seed=seed)
 
 
+def _nsga2(seed: int) -> BaseSampler:
+    return optuna.samplers.NSGAIISampler(seed=seed)
+
+
 def _gp(seed: int) -> BaseSampler:
     if importlib.util.find_spec("greenlet") is None:
         warnings.warn(
@@ -87,6 +91,7 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
     "tpe": _tpe,
     "tpe-group": _tpe_group,
     "cmaes": _cmaes,
+    "nsga2": _nsga2,
     "gp": _gp,
     "botorch": _botorch,
     "turbo": _turbo,

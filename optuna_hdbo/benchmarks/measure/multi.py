@@ -1,0 +1,60 @@
+"""Runs on problems with several objectives: hypervolume after every trial."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import optuna
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.fronts import n_dominating
+from optuna_hdbo._core.fronts import volume
+from optuna_hdbo._version import __version__
+from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.problems import multi
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+EVERY = 10
+"""The hypervolume is filed after so many trials each."""
+
+
+def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, Any]:
+    """Carry out one run and return its result, ready for JSON.
+
+    Seconds are those of ``ask``, every ``suggest`` and ``tell``, not of the objectives.
+    """
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    problem = multi.make(name)
+    sampler = registry.parse(label).build(problem.first(seed), seed)
+    study = optuna.create_study(directions=["minimize"] * len(problem.reference), sampler=sampler)
+    values: FloatArray = np.empty((n_trials, len(problem.reference)))
+    clock = Clock()
+    for t in range(n_trials):
+        trial = study.ask()
+        x = problem.suggest(trial)
+        clock.pause()
+        values[t] = problem.evaluate(x)
+        clock.resume()
+        study.tell(trial, values[t].tolist())
+    clock.pause()
+    volumes = [volume(-values[:t], -problem.reference) for t in range(EVERY, n_trials + 1, EVERY)]
+    front = values[n_dominating(-values, np.ones(n_trials, np.bool_)) == 0]
+    return {
+        "problem": name,
+        "rival": label,
+        "seed": seed,
+        "n_trials": n_trials,
+        "purpose": problem.purpose,
+        "hypervolume": [float(f"{v:.7g}") for v in volumes],
+        "front": [[float(f"{v:.4g}") for v in row] for row in front.tolist()],
+        "cpu": {"total": round(clock.cpu, 3)},
+        "wall": {"total": round(clock.wall, 3)},
+        "versions": {
+            "optuna": optuna.__version__,
+            "optuna_hdbo": __version__,
+            "numpy": np.__version__,
+        },
+    }

@@ -1,0 +1,209 @@
+"""Problems with several objectives, all to be minimised, with a reference point for volumes.
+
+The reported ones are those of the ZDT, DTLZ and WFG suites, through ``pymoo`` (Blank & Deb 2020),
+in its default sizes. Reference points are those of BoTorch where it has the problem. The problems
+for tuning are our own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import optuna
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.problems.instances import Purpose
+
+
+Evaluate = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Several:
+    """A problem with several objectives.
+
+    Parameters
+    ----------
+    name : str
+    bounds : FloatArray, shape (D, 2)
+    evaluate : callable
+        A point (D,) in the parameters' units to the objectives' values (k,).
+    reference : FloatArray, shape (k,)
+        Only values below it in every objective count.
+    purpose : {"report", "tune"}
+    """
+
+    name: str
+    bounds: FloatArray
+    evaluate: Evaluate
+    reference: FloatArray
+    purpose: Purpose
+
+    def first(self, seed: int) -> Problem:
+        """Return the problem of the first objective, which samplers are built for."""
+        return Problem(
+            name=self.name,
+            seed=seed,
+            direction="minimize",
+            bounds=self.bounds,
+            evaluate=lambda x: float(self.evaluate(x)[0]),
+            optimum=0.0,
+            argopt=None,
+            purpose=self.purpose,
+        )
+
+    def suggest(self, trial: optuna.Trial) -> FloatArray:
+        """Ask a trial for every parameter, in order; shape (D,)."""
+        return self.first(0).suggest(trial)
+
+
+def _pymoo(name: str, reference: FloatArray, **settings: int) -> Several:
+    if importlib.util.find_spec("pymoo") is None:
+        raise ValueError(f"problem {name} needs the pymoo package. Run `pip install pymoo`.")
+    problem = importlib.import_module("pymoo.problems").get_problem(name.split("-")[0], **settings)
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        return np.asarray(problem.evaluate(x[None])[0], np.float64)
+
+    bounds = np.stack([problem.xl, problem.xu], axis=1).astype(np.float64)
+    return Several(name, bounds, evaluate, reference, "report")
+
+
+def _zdt(number: int) -> Callable[[str], Several]:
+    return lambda name: _pymoo(name, np.full(2, 11.0))
+
+
+DTLZ = {1: 400.0, 2: 1.1, 3: 1e4, 4: 1.1, 5: 10.0, 6: 12.0, 7: 15.0}
+"""BoTorch's reference points of DTLZ; it does not have the sixth."""
+
+
+def _dtlz(number: int) -> Callable[[str], Several]:
+    return lambda name: _pymoo(name, np.full(3, DTLZ[number]))
+
+
+def _wfg(number: int) -> Callable[[str], Several]:
+    # The worst optimal values are 2 and 4.
+    return lambda name: _pymoo(name, np.array([3.0, 5.0]), n_var=10, n_obj=2)
+
+
+def _cube(d: int, evaluate: Evaluate, *reference: float) -> Callable[[str], Several]:
+    bounds = np.tile([0.0, 1.0], (d, 1))
+    return lambda name: Several(name, bounds, evaluate, np.array(reference), "tune")
+
+
+def _centres(d: int, k: int) -> FloatArray:
+    centres: FloatArray = np.random.default_rng(100 * d + k).uniform(0.2, 0.8, (k, d))
+    return centres
+
+
+def _spheres(d: int, k: int) -> Evaluate:
+    """Squared distances from k points; what lies between these is optimal."""
+    C = _centres(d, k)
+    return lambda x: ((x - C) ** 2).sum(axis=1)
+
+
+def _ackleys(d: int) -> Evaluate:
+    """Ackley's function around two points."""
+    C = _centres(d, 2)
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        z = 10.0 * (x - C)
+        wide = 20.0 * np.exp(-0.2 * np.sqrt((z**2).mean(axis=1)))
+        return np.asarray(20.0 + np.e - wide - np.exp(np.cos(2.0 * np.pi * z).mean(axis=1)))
+
+    return evaluate
+
+
+def _curve(d: int, distance: Callable[[FloatArray], float], power: float) -> Evaluate:
+    """Return a problem whose first column is an objective; the others have to reach a centre."""
+    centre = np.random.default_rng(d).uniform(0.2, 0.8, d - 1)
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        g = 1.0 + distance(x[1:] - centre)
+        return np.array([x[0], g * (1.0 - (x[0] / g) ** power)])
+
+    return evaluate
+
+
+def _valley(z: FloatArray) -> float:
+    """Rosenbrock's valley."""
+    w = 2.0 * z
+    return float((10.0 * (w[1:] - w[:-1] ** 2) ** 2 + w[:-1] ** 2).sum())
+
+
+def _waves(z: FloatArray) -> float:
+    """Rastrigin's waves."""
+    return float((40.0 * z**2 + 3.0 * (1.0 - np.cos(8.0 * np.pi * z))).sum())
+
+
+def _fonseca(x: FloatArray) -> FloatArray:
+    """Fonseca & Fleming (1995): flat far away from the front."""
+    z, a = 8.0 * x - 4.0, 1.0 / np.sqrt(len(x))
+    return np.array([1.0 - np.exp(-((z - s * a) ** 2).sum()) for s in (1.0, -1.0)])
+
+
+def _kursawe(x: FloatArray) -> FloatArray:
+    """Kursawe (1991): a front in several pieces."""
+    z = 10.0 * x - 5.0
+    first = -10.0 * np.exp(-0.2 * np.sqrt(z[:-1] ** 2 + z[1:] ** 2))
+    return np.array([first.sum(), (np.abs(z) ** 0.8 + 5.0 * np.sin(z**3)).sum()])
+
+
+def _shell(d: int) -> Evaluate:
+    """Three objectives; the front is an eighth of a sphere."""
+    centre = np.random.default_rng(d).uniform(0.3, 0.7, d - 2)
+
+    def evaluate(x: FloatArray) -> FloatArray:
+        a, b = 0.5 * np.pi * x[:2]
+        radius = 1.0 + ((x[2:] - centre) ** 2).sum()
+        return np.asarray(
+            radius * np.array([np.cos(a) * np.cos(b), np.cos(a) * np.sin(b), np.sin(a)])
+        )
+
+    return evaluate
+
+
+_BUILD: Mapping[Purpose, Mapping[str, Callable[[str], Several]]] = {
+    "report": {
+        **{f"zdt{i}": _zdt(i) for i in (1, 2, 3, 4, 6)},
+        **{f"dtlz{i}": _dtlz(i) for i in DTLZ},
+        **{f"wfg{i}": _wfg(i) for i in range(1, 10)},
+    },
+    "tune": {
+        "spheres-10": _cube(10, _spheres(10, 2), 2.0, 2.0),
+        "spheres3-8": _cube(8, _spheres(8, 3), 2.0, 2.0, 2.0),
+        "ackleys-6": _cube(6, _ackleys(6), 10.0, 10.0),
+        "ackleys-20": _cube(20, _ackleys(20), 12.0, 12.0),
+        "cone-20": _cube(20, _curve(20, lambda z: 9.0 * float(np.abs(z).mean()), 0.5), 1.1, 3.0),
+        "bowl-30": _cube(30, _curve(30, lambda z: 9.0 * float((z**2).mean()), 2.0), 1.1, 3.0),
+        "valley-10": _cube(10, _curve(10, _valley, 2.0), 1.1, 10.0),
+        "waves-10": _cube(10, _curve(10, _waves, 0.5), 1.1, 20.0),
+        "fonseca-6": _cube(6, _fonseca, 1.1, 1.1),
+        "kursawe-3": _cube(3, _kursawe, -12.0, 2.0),
+        "shell-8": _cube(8, _shell(8), 1.5, 1.5, 1.5),
+    },
+}
+NAMES: Mapping[Purpose, tuple[str, ...]] = {
+    purpose: tuple(builds) for purpose, builds in _BUILD.items()
+}
+
+
+def is_known(name: str) -> bool:
+    """Tell whether this is a problem with several objectives."""
+    return any(name in names for names in NAMES.values())
+
+
+def purpose_of(name: str) -> Purpose:
+    """Return what results on a problem may be used for."""
+    return "report" if name in NAMES["report"] else "tune"
+
+
+def make(name: str) -> Several:
+    """Return a problem by name; ``ValueError`` where pymoo is needed and missing."""
+    return _BUILD[purpose_of(name)][name](name)
