@@ -100,7 +100,7 @@ def test_ranks_are_numbers_of_dominating_feasible_points() -> None:
 
 def test_the_reference_point_is_below_the_front() -> None:
     Y = np.array([[0.0, 10.0], [2.0, 0.0], [-5.0, -0.5], [-6.0, -0.2]])
-    np.testing.assert_allclose(reference_point(Y[:2], Y), [-2.5, -1.0])
+    np.testing.assert_allclose(reference_point(Y[:2], Y), [-6.0, -1.0])
     alone = reference_point(Y[:1], Y)
     assert (alone < Y[0]).all()
     same = np.ones((3, 2))

@@ -52,7 +52,7 @@ def ranked(seen: Observations) -> Observations:
 def reference_point(front: FloatArray, Y: FloatArray) -> FloatArray:
     """Return the point (k,) above which volume counts.
 
-    It is below the front in every objective, and nowhere above the median of all values. A point
+    It is below the front in every objective, and nowhere above the worst of all values. A point
     just below the front would leave its ends where they are: what is better in one objective adds
     nothing if it is below the point in another.
 
@@ -65,7 +65,7 @@ def reference_point(front: FloatArray, Y: FloatArray) -> FloatArray:
     worst, width = front.min(axis=0), np.ptp(front, axis=0)
     # A front of a single value has no range yet.
     width = np.where(width > 0.0, width, np.maximum(np.ptp(Y, axis=0), 1e-9))
-    return np.asarray(np.minimum(worst - BEYOND * width, np.median(Y, axis=0)), np.float64)
+    return np.asarray(np.minimum(worst - BEYOND * width, Y.min(axis=0)), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
