@@ -90,7 +90,7 @@ def test_stored_results_are_shrunk_without_loss(make: ModuleType) -> None:
         "regret": [5.0, 5.0, 3.0, 3.0, 2.5] + [2.5] * 9,
         "cpu": {"per_trial": [9.0] * 10 + [0.001, 0.002, 0.003, 0.002]},
     }
-    (kept,) = json.loads(json.dumps(keep.keep([result])))
+    (kept,) = json.loads(json.dumps(keep.keep([result, result])))
     assert regret.curve(kept).tolist() == result["regret"]
     assert kept["ms"] == 2.0
     assert kept["improvements"] == [[0, 5.0], [2, 3.0], [4, 2.5]]

@@ -22,22 +22,20 @@ N_STARTUP = 10
 
 def keep(results: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return what the figure needs of a benchmark's results: the improvements, and the time."""
-    kept = []
+    kept = {}
     for run in results:
         best = np.array(run["regret"])[:N_TRIALS]
         steps = np.flatnonzero(np.diff(best, prepend=np.inf) < 0)
         cpu = np.array(run["cpu"]["per_trial"])[N_STARTUP:N_TRIALS]
-        kept.append(
-            {
-                "problem": run["problem"],
-                "rival": run["rival"],
-                "seed": run["seed"],
-                "n_trials": len(best),
-                "improvements": [[int(t), float(f"{best[t]:.4g}")] for t in steps],
-                "ms": float(f"{1e3 * np.median(cpu):.3g}"),
-            }
-        )
-    return kept
+        kept[run["problem"], run["rival"], run["seed"]] = {  # a run that was repeated counts once
+            "problem": run["problem"],
+            "rival": run["rival"],
+            "seed": run["seed"],
+            "n_trials": len(best),
+            "improvements": [[int(t), float(f"{best[t]:.4g}")] for t in steps],
+            "ms": float(f"{1e3 * np.median(cpu):.3g}"),
+        }
+    return list(kept.values())
 
 
 if __name__ == "__main__":
