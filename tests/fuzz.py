@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any
 
 import optuna
+from ctrl_c import interrupted
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
@@ -180,9 +181,24 @@ EVENTS = ["none"] * 8 + [
     "add",
     "add pruned",
     "add failed",
+    "interrupt",
     "pickle",
     "new",
 ]
+
+RECORDS = [
+    "?",
+    '{"version": 1, "method": null, "params": {}, "record": ' + "[" * 5000,
+    '{"version": 1, "method": "soo", "params": {}, "record": {"node": "' + "0" * 2_000_000 + '"}}',
+    '{"version": 1, "method": "bamsoo", "params": {}, "record": {"fit": '
+    + '{"a": ' * 300
+    + "0"
+    + "}" * 302,
+    '{"version": 1, "method": "gp-ucb", "params": {}, "record": {'
+    + ", ".join(f'"k{i}": {i}' for i in range(1000))
+    + "}}",
+]
+"""What others may have written in the place of a suggestion: deep, long or wide."""
 
 CONSTRAINTS: list[Any] = [-1.0, 0.0, 0.3, 2.0, 5e-324, 1e308, -1e308, math.inf, -math.inf]
 WILD: list[Any] = [*CONSTRAINTS, math.nan, "?", None, [1.0], {}, True, "1e400"]
@@ -411,7 +427,10 @@ def _happen(study: optuna.Study, plan: Plan, event: str, i: int, n: int) -> None
     """Put trials into the study that the sampler has not made."""
     active = _active(plan, i, 0)
     params = {p.name: _middle(p.at(i, n)) for p in active}
-    if event == "enqueue":
+    if event == "interrupt":
+        with interrupted(1 + (173 * i + 61 * len(active)) % 900, [0]):
+            _ = study.ask().relative_params
+    elif event == "enqueue":
         study.enqueue_trial(params)
     elif event == "enqueue part":
         study.enqueue_trial({name: params[name] for name in list(params)[::2]})
@@ -426,6 +445,6 @@ def _happen(study: optuna.Study, plan: Plan, event: str, i: int, n: int) -> None
                 params=params,
                 distributions={p.name: p.at(i, n) for p in active},
                 intermediate_values={0: 1.0} if i % 2 else {},
-                system_attrs={"hdbo:suggestion:0": "?"} if i % 3 == 0 else {},
+                system_attrs={"hdbo:suggestion:0": RECORDS[i % len(RECORDS)]},
             )
         )

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import optuna
 import pytest
+from ctrl_c import interrupted
 from exported import SAMPLERS
 from fakes import FakeSampler
 from fakes import create_sqlite
@@ -20,43 +15,14 @@ from fakes import mixed_objective
 from histories import THOROUGH
 from histories import affordable
 
-import optuna_hdbo
 from optuna_hdbo.samplers.base import MethodSampler
 
 
-HERE = str(Path(optuna_hdbo.__file__).parent)
-COMPILED = os.path.join(HERE, "_jit")
 SETTINGS: dict[str, Any] = {
     "seed": 3,
     "n_startup_trials": 4,
     "warn_independent_sampling": False,
 }
-
-
-@contextmanager
-def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` before line number ``moment`` that the package runs."""
-    counted[:] = [0]
-
-    def on_line(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
-            counted[0] += 1
-            if counted[0] == moment:
-                raise KeyboardInterrupt
-        return on_line
-
-    def on_call(frame: FrameType, event: str, argument: Any) -> Any:
-        file = frame.f_code.co_filename
-        return on_line if file.startswith(inside) and not file.startswith(COMPILED) else None
-
-    before = sys.gettrace()
-    sys.settrace(on_call)
-    try:
-        yield
-    except KeyboardInterrupt:
-        pass
-    finally:
-        sys.settrace(before)
 
 
 def objective(trial: optuna.Trial) -> float:
