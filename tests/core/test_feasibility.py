@@ -28,6 +28,7 @@ from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
 
 
 DOMAIN = make_domain(None, None)
@@ -100,14 +101,15 @@ def test_the_incumbent_of_a_long_study_is_among_the_modelled_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((MOST_MODELLED + 60, 2))
     seen = Observations.from_arrays(X, -((X - 0.5) ** 2).sum(axis=1))
-    posterior = objective(seen)
-    assert posterior.rows is not None
-    assert len(posterior.y) < len(X)
+    rows = modelled_rows(seen.y)
+    assert rows is not None
+    kernel = Kernel("matern52", (np.arange(2),), np.ones(2), np.ones(1), 0.1, DOMAIN.categorical)
+    posterior = Posterior(Factor(kernel, X[rows]), seen.y[rows], rows)
     feasibility = Feasibility(seen.y, X[:, 0] > 0.7)
-    some = feasibility.feasible[posterior.rows]
+    some = feasibility.feasible[rows]
     expected = posterior.fitted_values()[some].max()
     assert feasibility.incumbent(posterior) == expected
-    outside = np.setdiff1d(np.arange(len(X)), posterior.rows)[:1]
+    outside = np.setdiff1d(np.arange(len(X)), rows)[:1]
     none = Feasibility(seen.y, np.isin(np.arange(len(X)), outside))
     assert none.incumbent(posterior) == seen.y[outside[0]]
 
