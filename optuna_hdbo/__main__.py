@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 
 import optuna
 
@@ -24,10 +25,12 @@ def mixed(trial: optuna.Trial) -> float:
     return sum(x) + k + len(trial.suggest_categorical("c", ["a", "bc"]))
 
 
-def several(trial: optuna.Trial) -> tuple[float, float]:
-    """Return two values that contradict each other."""
+def several(trial: optuna.Trial, n_objectives: int) -> list[float]:
+    """Return values that contradict each other, under a constraint where Optuna has them."""
     value = mixed(trial)
-    return value, -value + trial.params["x0"]
+    if hasattr(trial, "set_constraint"):
+        trial.set_constraint("c", trial.params["x1"] - 0.7)
+    return [(-1.0) ** i * value + i * float(trial.params["x0"]) for i in range(n_objectives)]
 
 
 def warm_up() -> None:
@@ -39,9 +42,10 @@ def warm_up() -> None:
     for create in [*classes, *published]:
         study = optuna.create_study(sampler=create(seed=0, n_startup_trials=4))
         study.optimize(mixed, n_trials=N_TRIALS)
-    sampler = optuna_hdbo.GPUCBSampler(seed=0, n_startup_trials=4)
-    fronts = optuna.create_study(directions=["minimize"] * 2, sampler=sampler)
-    fronts.optimize(several, n_trials=N_TRIALS)
+    for n_objectives in (2, 4):  # up to three, improvements are exact volumes
+        sampler = optuna_hdbo.GPUCBSampler(seed=0, n_startup_trials=4)
+        fronts = optuna.create_study(directions=["minimize"] * n_objectives, sampler=sampler)
+        fronts.optimize(partial(several, n_objectives=n_objectives), n_trials=N_TRIALS)
     evaluator = optuna_hdbo.GradISImportanceEvaluator(n_points=100)
     optuna.importance.get_param_importances(study, evaluator=evaluator)
 
