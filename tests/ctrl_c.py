@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,10 @@ def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator
     counted[:] = [0]
 
     def on_line(frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "line":
+        # A line of a `with` also begins where its block is left. Nothing can be interrupted there,
+        # because no signal is looked at between the block and the release of its lock.
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+        if event == "line" and not line.startswith("with "):
             counted[0] += 1
             if counted[0] == moment:
                 raise KeyboardInterrupt
