@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
+
+
+# Before NumPy is imported. Two workers with two threads each wait for each other in every small
+# product of matrices, which made the suite several times slower.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import logging
 from collections.abc import Iterator
 
 import hypothesis
