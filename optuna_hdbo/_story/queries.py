@@ -13,6 +13,7 @@ from typing import get_args
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.calibration import Z
 from optuna_hdbo._study.attributes import REPORT
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import is_enqueued
@@ -35,7 +36,7 @@ Origin = Literal["expert", "random", "enqueued", "unknown"]
 """An expert's point, a point drawn at random by one of our samplers, parameters that the user
 enqueued, or a trial without a suggestion of ours."""
 
-HONEST = 1.96
+HONEST = Z
 """Standard deviations within which 95 % of normal values lie."""
 
 

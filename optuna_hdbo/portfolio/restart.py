@@ -10,6 +10,7 @@ values; where many of them matter, a search afresh would be too expensive to fin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -118,21 +119,25 @@ def next_search(
     It is derived from the trials' records, so that it is the same for every worker and after a
     resumption.
     """
-    first_records = [record for record in seen.records if _began(record) is None]
+    starts = ((record.number, _began(record)) for record in seen.records)
+    began = {number: start for number, start in starts if start is not None}
     merit = merits(seen)
-    best = seen.X[int(np.argmax(merit))]
-    everything = np.arange(len(domain))
-    first = Search(None, domain, replace(seen, records=first_records), everything, best)
-    if not allowed or not _has_converged(merit, len(first_records)):
+    top = int(np.argmax(merit))
+    best, of_first = seen.X[top], seen
+    if began:
+        records = [record for record in seen.records if record.number not in began]
+        of_first = replace(seen, records=records)
+    first = Search(None, domain, of_first, np.arange(len(domain)), best)
+    if not allowed or not _has_converged(merit, len(of_first.records)):
         return first
-    if rng.random() > SHARE / (1 + _n_in_vain(seen, merit)):
+    if rng.random() > SHARE / (1 + _n_in_vain(began, int(seen.numbers[top]))):
         return first
-    latest = _latest(domain, seen, best)
+    latest = _latest(domain, seen, best, began)
     if latest is not None:
         n_queries = latest.n_queries - n_random(len(latest.domain))
         if not _has_converged(merits(latest.seen), n_queries):
             return latest
-    columns = influential(domain, Memory(first_records))
+    columns = influential(domain, Memory(of_first.records))
     return first if columns is None else _search(domain, seen, columns, best, seen.step, [])
 
 
@@ -153,21 +158,28 @@ def influential(domain: Domain, memory: Memory) -> IntArray | None:
     return None if domain.discrete[columns].all() else columns
 
 
-def _n_in_vain(seen: Observations, merit: FloatArray) -> int:
-    """Return how many searches afresh were replaced by a later one, and did not find the best."""
-    began = {record.number: _began(record) for record in seen.records}
-    searches = sorted({number for number in began.values() if number is not None})
-    holder = began.get(int(seen.numbers[int(np.argmax(merit))]))
+def _n_in_vain(began: Mapping[int, int], best: int) -> int:
+    """Return how many searches afresh were replaced by a later one, and did not find the best.
+
+    Parameters
+    ----------
+    began : mapping of int to int
+        Trials of searches afresh -> the trials at which these began.
+    best : int
+        Number of the best trial.
+    """
+    searches, holder = sorted(set(began.values())), began.get(best)
     return sum(number != holder for number in searches[:-1])
 
 
-def _latest(domain: Domain, seen: Observations, best: FloatArray) -> Search | None:
+def _latest(
+    domain: Domain, seen: Observations, best: FloatArray, began: Mapping[int, int]
+) -> Search | None:
     """Return the search that began last, None if there is none or its columns are gone."""
-    began = {record.number: _began(record) for record in seen.records}
-    latest = max((number for number in began.values() if number is not None), default=None)
-    if latest is None:
+    if not began:
         return None
-    records = [record for record in seen.records if began[record.number] == latest]
+    latest = max(began.values())
+    records = [record for record in seen.records if began.get(record.number) == latest]
     names = records[0].data.get(COLUMNS)
     index = {name: i for i, name in enumerate(domain.names)}
     if not isinstance(names, list) or not names:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from histories import make_domain
@@ -21,19 +23,9 @@ def valley(U: np.ndarray) -> np.ndarray:
     return -((U[:, 0] - U[:, 1]) ** 2) * 30 - ((U - 0.6) ** 2).sum(axis=1)
 
 
-@pytest.mark.parametrize(("n_columns", "size"), [(2, 6), (5, 9), (12, 20)])
-def test_updates_are_those_of_the_cmaes_package(n_columns: int, size: int) -> None:
-    """It has negative weights as well, which are taken away."""
-    package = pytest.importorskip("cmaes")
-    theirs = package.CMA(mean=np.full(n_columns, 0.5), sigma=0.2, population_size=size, seed=1)
-    ours = Strategy(n_columns, size)
-    theirs._weights = np.concatenate([ours.weights, np.zeros(size - len(ours.weights))])
-    theirs._c1, theirs._cmu = ours.c_1, ours.c_mu
+def assert_same_updates(ours: Strategy, theirs: Any, size: int) -> None:
+    """Tell both the same points, of the other package."""
     ours.longest = np.inf  # all points are its own
-    assert theirs._mu_eff == pytest.approx(ours.mu_eff)
-    assert theirs._cc == pytest.approx(ours.c_c)
-    assert theirs._c_sigma == pytest.approx(ours.c_sigma)
-    assert theirs._d_sigma == pytest.approx(ours.d_sigma)
     for _ in range(8):
         U = np.array([theirs.ask() for _ in range(size)])
         values = valley(U)
@@ -42,6 +34,21 @@ def test_updates_are_those_of_the_cmaes_package(n_columns: int, size: int) -> No
         assert ours.mean == pytest.approx(theirs.mean, rel=1e-8)
         assert ours.sigma == pytest.approx(theirs._sigma, rel=1e-8)
         assert pytest.approx(theirs._C, rel=1e-6, abs=1e-10) == ours.C
+
+
+@pytest.mark.parametrize(("n_columns", "size"), [(2, 6), (5, 9), (12, 20)])
+def test_updates_are_those_of_the_cmaes_package(n_columns: int, size: int) -> None:
+    """It has negative weights as well, which are taken away."""
+    package = pytest.importorskip("cmaes")
+    theirs = package.CMA(mean=np.full(n_columns, 0.5), sigma=0.2, population_size=size, seed=1)
+    ours = Strategy(n_columns, size)
+    theirs._weights = np.concatenate([ours.weights, np.zeros(size - len(ours.weights))])
+    theirs._c1, theirs._cmu = ours.c_1, ours.c_mu
+    assert theirs._mu_eff == pytest.approx(ours.mu_eff)
+    assert theirs._cc == pytest.approx(ours.c_c)
+    assert theirs._c_sigma == pytest.approx(ours.c_sigma)
+    assert theirs._d_sigma == pytest.approx(ours.d_sigma)
+    assert_same_updates(ours, theirs, size)
 
 
 @pytest.mark.parametrize(("n_columns", "size"), [(2, 6), (12, 20)])
@@ -57,15 +64,7 @@ def test_very_many_columns_have_the_diagonal_of_sep_cma_es(
     theirs._c1, theirs._cmu = ours.c_1, ours.c_mu
     theirs._cc, theirs._mu_eff = ours.c_c, ours.mu_eff  # its rates are of an older tutorial
     theirs._c_sigma, theirs._d_sigma = ours.c_sigma, ours.d_sigma
-    ours.longest = np.inf  # all points are its own
-    for _ in range(8):
-        U = np.array([theirs.ask() for _ in range(size)])
-        values = valley(U)
-        theirs.tell([(u, -v) for u, v in zip(U, values, strict=True)])
-        ours.update(U[np.argsort(-values)])
-        assert ours.mean == pytest.approx(theirs.mean, rel=1e-8)
-        assert ours.sigma == pytest.approx(theirs._sigma, rel=1e-8)
-        assert pytest.approx(theirs._C, rel=1e-6, abs=1e-10) == ours.C
+    assert_same_updates(ours, theirs, size)
 
 
 def test_diagonal_rates_are_larger_by_a_third_of_the_columns(

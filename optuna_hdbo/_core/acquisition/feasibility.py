@@ -60,14 +60,10 @@ class Feasibility:
         The best observed value would be the luckiest one where observations are noisy, and where
         the process takes for noise what it cannot explain.
         """
-        feasible = self.feasible
-        if posterior.rows is not None and feasible[posterior.rows].any():
-            feasible = feasible[posterior.rows]
-        if not feasible.any():
-            return None
-        if len(feasible) > len(posterior.y):  # none of the modelled points is feasible
-            return float(self.merit[feasible].max())
-        return float(posterior.fitted_values()[feasible].max())
+        modelled = self.feasible if posterior.rows is None else self.feasible[posterior.rows]
+        if modelled.any():
+            return float(posterior.fitted_values()[modelled].max())
+        return float(self.merit[self.feasible].max()) if self.feasible.any() else None
 
     def improvement(self, posterior: Posterior, incumbent: float | None = None) -> Acquisition:
         """Return log (expected improvement x probability of feasibility).
