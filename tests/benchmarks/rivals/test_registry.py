@@ -127,6 +127,7 @@ def test_a_keyword_that_the_sampler_lacks(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("name", ["random", "tpe", "tpe-default", "cmaes", "gp"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.filterwarnings("ignore:greenlet is not installed")  # Has a test of its own below.
 def test_rivals_of_optuna_itself(name: str) -> None:
     assert isinstance(registry.parse(name).build(catalogue.make("levy-20", 0), 0), BaseSampler)
 
