@@ -35,7 +35,20 @@ def objective(trial: optuna.Trial) -> float:
     return value
 
 
-def trials_of(create: Callable[..., MethodSampler], n: int) -> list[optuna.trial.FrozenTrial]:
+def branching(trial: optuna.Trial) -> float:
+    """Have parameters that only trials of one kind have, and others that only one trial has."""
+    kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+    names = [f"{kind}{i}" for i in range(4)]
+    if trial.number > 9:
+        names.append(f"only{trial.number}")
+    return sum(trial.suggest_float(name, 0, 1) for name in names)
+
+
+def trials_of(
+    create: Callable[..., MethodSampler],
+    n: int,
+    objective: Callable[[optuna.Trial], float] = objective,
+) -> list[optuna.trial.FrozenTrial]:
     study = optuna.create_study(sampler=create(**SETTINGS))
     study.optimize(objective, n_trials=n, catch=(RuntimeError,))
     return study.trials
@@ -67,12 +80,13 @@ def interrupt(
     return counted[0]
 
 
-def test_an_interrupt_at_any_moment_loses_nothing() -> None:
+@pytest.mark.parametrize("asked", [objective, branching])
+def test_an_interrupt_at_any_moment_loses_nothing(asked: Callable[[optuna.Trial], float]) -> None:
     """Lines of reading and writing, evenly spread; every one of them with ``HDBO_THOROUGH``."""
-    trials = trials_of(FakeSampler, 14)
+    trials = trials_of(FakeSampler, 14, asked)
     n_lines = interrupt(trials, FakeSampler, 10**9)
     assert n_lines > 300
-    for moment in range(1, n_lines + 1, 1 if THOROUGH else 13):
+    for moment in range(1, n_lines + 1, 1 if THOROUGH else max(13, n_lines // 30)):
         interrupt(trials, FakeSampler, moment)
 
 

@@ -182,13 +182,15 @@ class MethodSampler(WithSettings, BaseSampler):
             if key != self._study or not self._parameters.goes_on_in(trials):
                 self._parameters = Parameters(self._use_pruned)
                 self._space = SearchSpace({})  # without it, nothing is left of the history
-                self._study = key  # last: interrupted in between, the next call does it again
+            # Not valid before all is taken in: an interrupted call starts over the next time.
+            self._study = None
+            self._parameters.follow(trials)
+            found = self._parameters
+            space = found.modelled() if self.models_conditional else found.common()
             # Optuna asks for a point right after this: no need to list them again.
             self._listed = trial, trials
-            self._parameters.follow(trials)
-            if self.models_conditional:
-                return self._parameters.modelled()
-            return self._parameters.common()
+            self._study = key
+            return space
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
