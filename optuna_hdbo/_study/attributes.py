@@ -1,4 +1,4 @@
-"""What is stored with a trial; the only file that uses private names of Optuna.
+"""What is stored with trials and studies; the only file that uses private names of Optuna.
 
 A suggestion is written as one JSON object in system attributes ``hdbo:suggestion:<chunk>``, so
 that other workers see the point before the objective has suggested its parameters, and so that
@@ -42,6 +42,9 @@ _ATOMS = frozenset((str, int, float, bool, type(None)))
 _SECOND = f"{_SUGGESTION}1"
 REPORT = "hdbo:"
 """What the names of our user attributes begin with."""
+
+STUDY_NUMBER = "hdbo:study"
+"""System attribute of a study: its number among those that its sampler began."""
 
 LONGEST_TEXT = 80
 """Characters of a text in a user attribute: a cell of a table, not a page."""
@@ -240,6 +243,17 @@ def check_study(study: object) -> None:
 def study_key(study: Study) -> tuple[object, int, str]:
     """Return what identifies a study; numbers and names repeat between storages."""
     return study._storage, study._study_id, study.study_name
+
+
+def read_study_number(study: Study) -> int | None:
+    """Return the number that was stored with a study, ``None`` without a valid one."""
+    number = study._storage.get_study_system_attrs(study._study_id).get(STUDY_NUMBER)
+    return number if type(number) is int and 0 <= number < 2**31 else None
+
+
+def write_study_number(study: Study, number: int) -> None:
+    """Store a study's number among those that its sampler began."""
+    study._storage.set_study_system_attr(study._study_id, STUDY_NUMBER, number)
 
 
 def trial_key(trial: FrozenTrial) -> tuple[int, datetime | None]:

@@ -23,7 +23,6 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_point
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
-from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import study_key
@@ -35,6 +34,7 @@ from optuna_hdbo._study.independent import drawn
 from optuna_hdbo._study.independent import learned
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.streams import StudyStreams
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import suggest
@@ -64,7 +64,8 @@ class MethodSampler(WithSettings, BaseSampler):
 
     Every random number depends on the seed, its purpose and the trial number only. So the same
     seed gives the same study in any storage, a resumed study continues as if it had never stopped,
-    and workers of one study that share a seed still get different points.
+    and workers of one study that share a seed still get different points. A second study that the
+    same object begins has other random numbers.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class MethodSampler(WithSettings, BaseSampler):
                 f"None, but got {independent_sampler!r}."
             )
         self._method = method
-        self._streams = Streams(None if seed is None else operator.index(seed))
+        self._streams = StudyStreams(None if seed is None else operator.index(seed))
         self._n_startup_trials = operator.index(n_startup_trials)
         self._independent_sampler = independent_sampler
         self._warn_independent_sampling = bool(warn_independent_sampling)
@@ -201,6 +202,7 @@ class MethodSampler(WithSettings, BaseSampler):
             return {}
         with self._lock:  # threads share this object, and must see each other's points
             space = self._space = self._space_of(search_space)
+            self._streams.of(study, trial.number)
             seen = self._history.read(study, trial, space, self._take_list(trial))
             self._validate(self._history.known)
             self._notices.abandoned(self._history.n_abandoned)
@@ -268,7 +270,7 @@ class MethodSampler(WithSettings, BaseSampler):
         row = space.encode(params)
         if row is None:
             return params
-        rng = self._streams.generator("nudge", number)
+        rng = self._streams.present.generator("nudge", number)
         near = perturbed(
             space.domain, row, lambda other: self._is_taken(space.encode(space.decode(other))), rng
         )
@@ -292,9 +294,10 @@ class MethodSampler(WithSettings, BaseSampler):
         A numerical failure costs a line in the log. Any other exception is a bug: its traceback
         is logged, once per sampler. With the environment variable :data:`STRICT` both are raised.
         """
+        streams = self._streams.present
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
-                suggestion = suggest(self._method, space.domain, seen, self._streams)
+                suggestion = suggest(self._method, space.domain, seen, streams)
             params = space.decode(check_point(suggestion.x, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON
@@ -307,7 +310,7 @@ class MethodSampler(WithSettings, BaseSampler):
         return params, stored, text, suggestion.report
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
-        params = space.draw(self._streams.generator("startup", number))
+        params = space.draw(self._streams.present.generator("startup", number))
         return params, StoredSuggestion(space.to_json(params), None, None)
 
     def sample_independent(
@@ -327,7 +330,9 @@ class MethodSampler(WithSettings, BaseSampler):
             self._notices.independent(trial.number, param_name, by, self.models_conditional)
         if other is not None:
             return other.sample_independent(study, trial, param_name, param_distribution)
-        rng = self._streams.generator(f"independent:{param_name}", trial.number)
+        with self._lock:
+            streams = self._streams.of(study, trial.number)
+        rng = streams.generator(f"independent:{param_name}", trial.number)
         if startup:
             return drawn(param_name, param_distribution, rng)
         return learned(study, trial, param_name, param_distribution, rng)

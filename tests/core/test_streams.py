@@ -39,6 +39,13 @@ def test_each_part_of_the_key_counts(key: tuple[int, str, int]) -> None:
     assert numbers(seed, purpose, step + 1) != own
     if seed != 0:
         assert numbers(-seed, purpose, step) != own
+    assert tuple(Streams(seed, 0).generator(purpose, step).random(3)) == own
+    assert tuple(Streams(seed, 1).generator(purpose, step).random(3)) != own
+
+
+def test_numbers_of_studies_and_seeds_do_not_mix() -> None:
+    streams = [Streams(seed, study) for seed in (1, 11, -1) for study in (0, 1, 11)]
+    assert len({s.generator("x", 0).random() for s in streams}) == len(streams)
 
 
 def test_texts_of_equal_checksums_have_their_own_numbers() -> None:
