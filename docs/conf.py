@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from optuna.samplers import BaseSampler
@@ -16,7 +17,10 @@ _match = re.search(r'__version__ = "(.+)"', _version)
 assert _match is not None
 release = version = _match[1]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+sys.path.insert(0, str(Path(__file__).parent))
+extensions = ["mathml", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+html_math_renderer = "mathml"  # needs neither a script nor a network
+myst_enable_extensions = ["dollarmath"]
 autodoc_member_order = "alphabetical"
 autodoc_typehints = "none"  # the docstrings have them
 napoleon_google_docstring = False
@@ -26,7 +30,7 @@ exclude_patterns = ["_build"]
 OPTUNAS = frozenset(vars(BaseSampler))
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["pages.css"]
 html_title = f"optuna-hdbo {release}"
 
 

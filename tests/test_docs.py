@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from exported import PUBLISHED
@@ -92,11 +95,43 @@ def test_the_published_settings_are_as_the_page_has_them(
     assert documented == {name: repr(value) for name, value in expected.items()}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_formulas_are_readable_without_a_network(page: Path) -> None:
-    """As text: TeX takes MathJax, which pages load from elsewhere."""
+def formulas(page: Path) -> list[str]:
+    """Return the formulas of a page, in TeX."""
     text = re.sub(r"`[^`\n]+`", "", prose(page))
-    assert not re.findall(r"\$[^$\n]+\$|\\\(|\\\[", text)
+    blocks = re.findall(r"^\$\$\n(.*?)\n\$\$$", text, re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^\$\$\n.*?\n\$\$$", "", text, flags=re.DOTALL | re.MULTILINE)
+    lines = [line for block in blocks for line in re.split(r"\\\\\n", block)]
+    return lines + re.findall(r"\$([^$\n]+)\$", text)
+
+
+@pytest.fixture(scope="module")
+def mathml() -> Callable[..., str]:
+    pytest.importorskip("latex2mathml")
+    pytest.importorskip("sphinx")
+    spec = importlib.util.spec_from_file_location("docs_mathml", ROOT / "docs" / "mathml.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    write: Callable[..., str] = module.mathml
+    return write
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_are_drawn_without_a_network(page: Path, mathml: Callable[..., str]) -> None:
+    """As MathML. Where pages are not built, such as on PyPI, there are no formulas."""
+    found = formulas(page)
+    assert page.parent.name == "docs" or not found
+    for tex in found:
+        assert ElementTree.fromstring(mathml(tex)).tag.endswith("}math"), tex
+
+
+def test_formulas_are_found_and_faulty_ones_refused(mathml: Callable[..., str]) -> None:
+    assert len(formulas(ROOT / "docs" / "gp-mi.md")) > 30
+    assert "<msqrt>" in mathml(r"\sqrt{\beta_t}")
+    for tex in (r"\notacommand{x}", "x_"):
+        with pytest.raises(Exception, match="The formula"):
+            mathml(tex)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
