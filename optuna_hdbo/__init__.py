@@ -14,6 +14,8 @@ from optuna_hdbo._version import __version__
 
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
+    from optuna_hdbo import methods as methods
+    from optuna_hdbo import visualization as visualization
     from optuna_hdbo.believed import get_believed_best as get_believed_best
     from optuna_hdbo.explanation import Explanation as Explanation
     from optuna_hdbo.explanation import explain as explain
@@ -62,10 +64,14 @@ _MODULES = {
 }
 """Public name -> the module of this package that defines it."""
 
+_SUBMODULES = ("methods", "visualization")
+
 __all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
@@ -74,4 +80,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_SUBMODULES})

@@ -13,6 +13,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.importance import fitted_posterior
@@ -57,6 +58,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> get_believed_best(study).params
     """
+    check_study(study)
     if len(study.directions) > 1:
         raise ValueError(
             f"study must have a single objective, but {study.study_name!r} has "

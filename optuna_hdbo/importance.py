@@ -26,6 +26,7 @@ from optuna_hdbo._core.models.subsets import fit_columns
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -112,6 +113,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             A trial to the value whose dependence on parameters is assessed; ``None`` for the
             objective value.
         """
+        check_study(study)
         if target is None and len(study.directions) > 1:
             raise ValueError(
                 "target must be given for a study with several objectives, such as "

@@ -23,6 +23,7 @@ from optuna_hdbo._core.models.interactions import Findings
 from optuna_hdbo._core.models.interactions import Search
 from optuna_hdbo._core.models.interactions import log_odds
 from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.importance import observed
 
@@ -205,6 +206,7 @@ def get_interactions(
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> print(get_interactions(study))
     """
+    check_study(study)
     check_integer("n_trials", n_trials, 2)
     if target is None and len(study.directions) > 1:
         raise ValueError(

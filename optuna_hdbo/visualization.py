@@ -19,6 +19,7 @@ from optuna_hdbo._figures.bars import bars
 from optuna_hdbo._figures.pairs import heat_map
 from optuna_hdbo._story.figure import experts_figure
 from optuna_hdbo._story.queries import read_queries
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo.importance import GradISImportanceEvaluator
 from optuna_hdbo.interactions import get_interactions
 from optuna_hdbo.interactions import natural
@@ -274,6 +275,7 @@ def report(study: Study) -> list[str]:
         raise ImportError(
             "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
         ) from error
+    check_study(study)
     plots: dict[str, Callable[[Study], Figure]] = {
         "experts": plot_experts,
         "selections": plot_selections,

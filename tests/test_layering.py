@@ -60,6 +60,7 @@ BELOW = {
         "explanation",
         "importance",
         "interactions",
+        "methods",
         "samplers",
         "structure",
         "visualization",

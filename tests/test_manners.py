@@ -6,6 +6,8 @@ import copy
 import inspect
 import io
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 from exported import SAMPLERS
 
 import optuna_hdbo
+from optuna_hdbo import visualization
 from optuna_hdbo._core.streams import Streams
 
 
@@ -33,6 +36,43 @@ def test_the_old_name_of_a_setting_works_with_a_warning(name: str) -> None:
     assert repr(sampler) == f"{name}(seed=3, consider_pruned_trials=False)"
     assert sampler._use_pruned is False
     assert "use_pruned" not in inspect.signature(SAMPLERS[name]).parameters
+
+
+def test_the_old_name_of_a_setting_of_one_sampler() -> None:
+    with pytest.warns(FutureWarning, match="deterministic is now called deterministic_objective"):
+        sampler = optuna_hdbo.BaMSOOSampler(deterministic=False)  # type: ignore[call-arg]
+    assert repr(sampler) == "BaMSOOSampler(deterministic_objective=False)"
+    with pytest.raises(TypeError, match="unexpected keyword argument 'deterministic'"):
+        optuna_hdbo.SOOSampler(deterministic=False)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_a_constraints_function_has_a_substitute(name: str) -> None:
+    expected = f"{name} has no setting constraints_func, but got .*lambda.*trial.set_constraint"
+    with pytest.raises(TypeError, match=expected):
+        SAMPLERS[name](constraints_func=lambda trial: (1.0,))
+
+
+def test_the_published_sampler_of_another_class_says_so() -> None:
+    with pytest.warns(FutureWarning, match="consider_pruned_trials"):
+        sampler = optuna_hdbo.GPUCBSampler.as_published(seed=1, use_pruned=False)
+    assert type(sampler) is optuna_hdbo.AddGPUCBSampler
+    with pytest.raises(TypeError, match=r"returns an AddGPUCBSampler.*no setting warp.*max_group"):
+        optuna_hdbo.GPUCBSampler.as_published(warp=True)
+
+
+@pytest.mark.parametrize("value", ["x", 1, 0.0])
+def test_determinism_is_true_false_or_unknown(value: Any) -> None:
+    with pytest.raises(ValueError, match="deterministic_objective must be True or False or None"):
+        optuna_hdbo.HDBOSampler(deterministic_objective=value)
+    for known in (True, False, None):
+        optuna_hdbo.HDBOSampler(deterministic_objective=known)
+
+
+def test_submodules_are_reached_through_the_package() -> None:
+    script = "import optuna_hdbo; optuna_hdbo.visualization.report, optuna_hdbo.methods.Loop"
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert {"methods", "visualization"} <= set(dir(optuna_hdbo))
 
 
 def test_the_verbosity_of_optuna_holds() -> None:
@@ -83,7 +123,23 @@ def test_groups_fit_their_limit(name: str) -> None:
     SAMPLERS[name](decomposition=groups, max_group_size=3)
 
 
-@pytest.mark.parametrize("ask", [optuna_hdbo.get_groups, optuna_hdbo.get_selections])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        optuna_hdbo.explain,
+        optuna_hdbo.get_believed_best,
+        optuna_hdbo.get_groups,
+        optuna_hdbo.get_interactions,
+        optuna_hdbo.get_selections,
+        optuna_hdbo.GradISImportanceEvaluator().evaluate,
+        visualization.plot_experts,
+        visualization.plot_groups,
+        visualization.plot_importances,
+        visualization.plot_interactions,
+        visualization.plot_selections,
+        visualization.report,
+    ],
+)
 def test_an_address_is_no_study(ask: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match=r"study must be an optuna.Study, but got 'sqlite.*Load"):
         ask("sqlite:///x.db")

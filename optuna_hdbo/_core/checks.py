@@ -24,6 +24,13 @@ def check_integer(name: str, value: Any, least: int, *, optional: bool = False) 
         )
 
 
+def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise ``ValueError`` unless ``value`` is True or False."""
+    if not (isinstance(value, (bool, np.bool_)) or (optional and value is None)):
+        instead = " or None" if optional else ""
+        raise ValueError(f"{name} must be True or False{instead}, but got {value!r}.")
+
+
 def check_positive(name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is a finite positive number."""
     number = isinstance(value, (int, float, np.integer, np.floating))

@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.calibration import Z
 from optuna_hdbo._study.attributes import REPORT
+from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import read_suggestion
@@ -91,9 +92,10 @@ def read_queries(study: Study) -> list[Query]:
         Where the study has several objectives, and where no trial is an expert's although
         another sampler had the time to suggest some.
     """
+    check_study(study)
     if len(study.directions) > 1:
         raise ValueError(
-            f"study must have a single objective, as HDBOSampler needs it, but "
+            f"study must have a single objective, because no expert is asked for several, but "
             f"{study.study_name!r} has {len(study.directions)}."
         )
     trials = list(read_trials(study))

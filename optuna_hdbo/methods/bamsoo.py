@@ -62,7 +62,7 @@ class BaMSOO:
         renew: bool = True,
         kernel: str = "matern52",
         ard: bool = True,
-        deterministic: bool = True,
+        deterministic_objective: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
@@ -89,7 +89,7 @@ class BaMSOO:
             explore=0 if explore is None else int(explore),
         )
         self._fixed = KernelParams.parse(kernel_params)
-        bounds = Bounds(noise=(1e-8, 1e-5 if deterministic else 1.0))
+        bounds = Bounds(noise=(1e-8, 1e-5 if deterministic_objective else 1.0))
         surrogate = Surrogate(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
         self._search = TreeSearch(self.name, Replay(rule, surrogate))
 

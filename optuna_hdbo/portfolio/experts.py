@@ -87,7 +87,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             prior_of_few=Credit(2.0, 2.0),
         ),
         "tree": Expert(
-            lambda deterministic: BaMSOO(deterministic=deterministic is not False),
+            lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),
             most=MOST_TREE_COLUMNS,
             prior_of_few=Credit(1.0, 2.0),
             branches=False,

@@ -11,6 +11,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
@@ -54,6 +55,7 @@ class HDBO:
         deterministic_objective: bool | None = None,
     ) -> None:
         self.names = _checked(experts)
+        check_flag("deterministic_objective", deterministic_objective, optional=True)
         self._chosen = experts is not None
         self._experts: Mapping[str, Method] = {
             name: EXPERTS[name].build(deterministic_objective) for name in self.names

@@ -56,7 +56,7 @@ class BaMSOOSampler(PublishedSampler):
     kernel : {"matern52", "matern32", "se"}
     ard : bool
         A lengthscale per parameter, or one for all.
-    deterministic : bool
+    deterministic_objective : bool
         Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
         Observations between two fits of the hyperparameters. ``None`` fits when observations have
@@ -103,7 +103,7 @@ class BaMSOOSampler(PublishedSampler):
         renew: bool = True,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         ard: bool = True,
-        deterministic: bool = True,
+        deterministic_objective: bool = True,
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
@@ -124,7 +124,7 @@ class BaMSOOSampler(PublishedSampler):
                 renew=renew,
                 kernel=kernel,
                 ard=ard,
-                deterministic=deterministic,
+                deterministic_objective=deterministic_objective,
                 n_cyc=n_cyc,
                 kernel_params=kernel_params,
                 patience=patience,

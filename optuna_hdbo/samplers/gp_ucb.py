@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Literal
 
 from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
 from optuna_hdbo.samplers.base import MethodSampler
+from optuna_hdbo.samplers.notices import RENAMED
 from optuna_hdbo.samplers.notices import Extent
 
 
@@ -90,5 +92,17 @@ class GPUCBSampler(MethodSampler):
 
     @classmethod
     def as_published(cls, **overrides: Any) -> AddGPUCBSampler:
-        """Return GP-UCB as the paper ran it: Add-GP-UCB with all parameters in one group."""
+        """Return GP-UCB as the paper ran it: Add-GP-UCB with all parameters in one group.
+
+        Parameters
+        ----------
+        **overrides
+            Settings of :class:`AddGPUCBSampler` that take the place of the paper's.
+        """
+        known = inspect.signature(AddGPUCBSampler).parameters
+        for name in overrides.keys() - known.keys() - RENAMED.keys():
+            raise TypeError(
+                "GPUCBSampler.as_published returns an AddGPUCBSampler, which has no setting "
+                f"{name}, but got {name}={overrides[name]!r}. It has {', '.join(known)}."
+            )
         return AddGPUCBSampler.as_published(**{"max_group_size": 10**9, **overrides})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import warnings
 from collections.abc import Callable
@@ -32,8 +33,13 @@ NO_INSTANCE = (
 )
 
 
-RENAMED = {"use_pruned": "consider_pruned_trials"}
+RENAMED = {"deterministic": "deterministic_objective", "use_pruned": "consider_pruned_trials"}
 """Settings by old names -> the names that Optuna's samplers have for them."""
+
+NO_CONSTRAINTS_FUNC = (
+    "{} has no setting constraints_func, but got {!r}. Call trial.set_constraint(name, value) in "
+    "the objective instead, where a value of at most 0 is feasible."
+)
 
 
 class WithSettings:
@@ -60,10 +66,16 @@ class WithSettings:
 
 def _accept_old_names(build: Callable[..., None]) -> Callable[..., None]:
     """Return a constructor that takes old names of settings too, with a warning."""
+    known = inspect.signature(build).parameters
+    passes_on = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
 
     @functools.wraps(build)
     def accepting(self: object, *args: Any, **settings: Any) -> None:
-        for old in RENAMED.keys() & settings.keys():
+        if "constraints_func" in settings.keys() - known.keys() and not passes_on:
+            raise TypeError(NO_CONSTRAINTS_FUNC.format(self, settings["constraints_func"]))
+        for old in (RENAMED.keys() - known.keys()) & settings.keys():
+            if RENAMED[old] not in known and not passes_on:
+                continue
             settings[RENAMED[old]] = settings.pop(old)
             warnings.warn(
                 f"{old} is now called {RENAMED[old]}, as in Optuna's samplers. The old name will "
