@@ -94,3 +94,17 @@ def test_stored_results_are_shrunk_without_loss(make: ModuleType) -> None:
     assert regret.curve(kept).tolist() == result["regret"]
     assert kept["ms"] == 2.0
     assert kept["improvements"] == [[0, 5.0], [2, 3.0], [4, 2.5]]
+
+
+def test_tables_of_pages_are_read(make: ModuleType) -> None:
+    cells: Any = importlib.import_module("cells")
+    ((_, rows),) = cells.tables("ms-ucb", "sampler")
+    assert len(rows) == 6
+    assert cells.spread(rows[0]["ackley-50"]) == (19.1, 15.7, 20.2)
+    assert cells.spread("7.3") == (7.3, 7.3, 7.3)
+    assert cells.spread("3.64e+03 (2.88e+03, 4.75e+03), 10 seeds") == (3640, 2880, 4750)
+    assert (cells.number("-2.5"), str(cells.number("—"))) == (-2.5, "nan")
+    ((_, rows),) = cells.tables("gp-mi", "problem", "GP-MI", "GP-UCB")
+    assert rows[0]["GP-UCB"] == "0.247 ± 0.042"  # without emphasis; the first such column
+    with pytest.raises(ValueError, match="no table"):
+        cells.tables("gp-mi", "nothing")
