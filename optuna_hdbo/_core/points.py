@@ -18,28 +18,45 @@ from optuna_hdbo._core.domain import IntArray
 MAX_ENUMERATED = 32
 """Values of one discrete column that a coordinate search tries at once."""
 
+MAX_CELLS = 2**19
+"""Numbers in a matrix of single changes. Where all of them take more, some columns are drawn."""
+
 MAX_CONFIGURATIONS = 20_000
 """Domains with at most this many configurations are enumerated to find an unknown one."""
 
 
-def single_moves(domain: Domain, x: FloatArray, columns: IntArray) -> FloatArray:
-    """Return the points that differ from x in one discrete column, shape (m, D)."""
-    rows = []
-    for c in columns:
-        grid = domain.grid(c)
-        if len(grid) > MAX_ENUMERATED:
-            if domain.categorical[c]:
-                grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
-            else:  # neighbours, and a coarse sweep
-                here = int(np.searchsorted(grid, x[c]))
-                near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
-                sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
-                grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
-        others = grid[grid != x[c]]
-        changed = np.repeat(x[None], len(others), axis=0)
-        changed[:, c] = others
-        rows.append(changed)
-    return np.concatenate(rows)
+def single_moves(
+    domain: Domain, x: FloatArray, columns: IntArray, rng: np.random.Generator | None = None
+) -> FloatArray:
+    """Return the points that differ from x in one discrete column, shape (m, D).
+
+    With an ``rng``, some of the columns are drawn if all of them take more than ``MAX_CELLS``.
+    """
+    others = [_others(domain, x, c) for c in columns]
+    n_rows = MAX_CELLS // len(x)
+    if rng is not None and sum(map(len, others)) > n_rows:
+        order = rng.permutation(len(columns))
+        ends = np.cumsum([len(others[i]) for i in order])
+        kept = np.sort(order[: max(1, int(np.searchsorted(ends, n_rows, side="right")))])
+        columns, others = columns[kept], [others[i] for i in kept]
+    counts = [len(values) for values in others]
+    moves = np.repeat(x[None], sum(counts), axis=0)
+    moves[np.arange(len(moves)), np.repeat(columns, counts)] = np.concatenate(others)
+    return moves
+
+
+def _others(domain: Domain, x: FloatArray, c: int) -> FloatArray:
+    """Return the values of one column that a search tries in place of that of x."""
+    grid = domain.grid(c)
+    if len(grid) > MAX_ENUMERATED:
+        if domain.categorical[c]:
+            grid = grid[np.linspace(0, len(grid) - 1, MAX_ENUMERATED).astype(np.int64)]
+        else:  # neighbours, and a coarse sweep
+            here = int(np.searchsorted(grid, x[c]))
+            near = np.arange(here - MAX_ENUMERATED // 4, here + MAX_ENUMERATED // 4)
+            sweep = np.linspace(0, len(grid) - 1, MAX_ENUMERATED // 2).astype(np.int64)
+            grid = grid[np.unique(np.clip([*near, *sweep], 0, len(grid) - 1))]
+    return np.asarray(grid[grid != x[c]])
 
 
 def unknown_near(
@@ -57,7 +74,7 @@ def unknown_near(
     rows = x[None]
     columns = np.flatnonzero(free & domain.discrete)
     if len(columns):
-        moves = single_moves(domain, x, columns)
+        moves = single_moves(domain, x, columns, rng)
         rows = np.concatenate([rows, moves[rng.permutation(len(moves))]])
     drawn = domain.sample(rng, 256)
     drawn[:, ~free] = x[~free]

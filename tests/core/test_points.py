@@ -1,10 +1,12 @@
-"""The index of rows against a search from end to end."""
+"""The index of rows against a search from end to end, and changes of single columns."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from optuna_hdbo._core import points
+from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.points import SAME
 from optuna_hdbo._core.points import RowIndex
 from optuna_hdbo._core.points import are_near
@@ -73,3 +75,24 @@ def test_rows_that_change_are_read_again() -> None:
 def test_near_is_near_in_every_column() -> None:
     assert are_near([0.0, 1.0], [0.1, 0.9], 0.11)
     assert not are_near([0.0, 1.0], [0.1, 0.8], 0.11)
+
+
+def test_single_changes_are_drawn_where_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    grids = (np.array([0.0, 0.5, 1.0]), None, np.array([0.0, 1.0]), np.arange(4.0) / 3.0)
+    domain = Domain(("a", "b", "c", "d"), grids, np.zeros(4, np.bool_))
+    x = np.array([0.5, 0.3, 0.0, 1.0])
+    columns, rng = np.array([0, 2, 3]), np.random.default_rng(0)
+    whole = points.single_moves(domain, x, columns)
+    changes = [(int(j), float(row[j])) for row in whole for j in np.flatnonzero(row != x)]
+    assert changes == [(0, 0.0), (0, 1.0), (2, 1.0), (3, 0.0), (3, 1 / 3), (3, 2 / 3)]
+    np.testing.assert_array_equal(points.single_moves(domain, x, columns, rng), whole)
+    monkeypatch.setattr(points, "MAX_CELLS", 4 * len(x))
+    seen = set()
+    for _ in range(40):
+        some = points.single_moves(domain, x, columns, rng)
+        assert 1 <= len(some) <= 4
+        changed = {int(j) for row in some for j in np.flatnonzero(row != x)}
+        assert len(some) == sum(len(domain.grid(j)) - 1 for j in changed)
+        seen |= changed
+    assert seen == {0, 2, 3}
+    assert len(points.single_moves(domain, x, columns)) == len(whole)

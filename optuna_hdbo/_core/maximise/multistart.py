@@ -152,7 +152,14 @@ def _search(
     if (free & domain.discrete).any():
         i = int(np.argmax(heights))
         x, height = _search_grids(
-            acquisition, domain, climbed[i], float(heights.max()), free, effort.n_steps, branch
+            acquisition,
+            domain,
+            climbed[i],
+            float(heights.max()),
+            free,
+            effort.n_steps,
+            branch,
+            rng,
         )
         climbed, heights = np.concatenate([climbed, x[None]]), np.append(heights, height)
     pool = np.concatenate([climbed, pool])
@@ -229,12 +236,13 @@ def _search_grids(
     free: BoolArray,
     n_steps: int,
     branch: Branch | None,
+    rng: np.random.Generator,
 ) -> tuple[FloatArray, float]:
     """Try every value of every discrete column in turn, until no single change helps."""
     columns, climbing = np.flatnonzero(free & domain.discrete), free & ~domain.discrete
     for _ in range(3):
         before = value
-        moves = single_moves(domain, x, columns)
+        moves = single_moves(domain, x, columns, rng)
         if branch is not None and not len(moves := moves[branch.has(domain, moves)]):
             break
         # All single changes at once: the best of each column, the most promising first.

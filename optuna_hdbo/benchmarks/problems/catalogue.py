@@ -16,9 +16,11 @@ from optuna_hdbo.benchmarks.problems import conditional
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
+from optuna_hdbo.benchmarks.problems import mixed
 from optuna_hdbo.benchmarks.problems import multi
 from optuna_hdbo.benchmarks.problems import selection
 from optuna_hdbo.benchmarks.problems.digits import output_layer
+from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Names
 from optuna_hdbo.benchmarks.problems.instances import Problem
@@ -124,6 +126,8 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     **{f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS},
     "conditional": conditional.FAMILY,
     "conditional-tune": conditional.TUNED,
+    "mixed": mixed.FAMILY,
+    "mixed-tune": mixed.TUNED,
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
@@ -138,7 +142,7 @@ def purpose_of(name: str) -> Purpose:
         if name in names:
             return purpose
     if any(name in names for names in FAMILIES.values()):
-        return "tune" if name in conditional.TUNED else "report"
+        return "tune" if name.endswith(TUNING) else "report"
     known = ", ".join(name for names in (*NAMES.values(), *FAMILIES.values()) for name in names)
     raise ValueError(f"problem must be one of {known}, but got {name}.")
 

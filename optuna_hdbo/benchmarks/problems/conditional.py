@@ -27,6 +27,7 @@ import numpy as np
 import optuna
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Names
 from optuna_hdbo.benchmarks.problems.instances import Problem
@@ -34,9 +35,6 @@ from optuna_hdbo.benchmarks.problems.instances import generator
 
 
 Ask = Callable[[optuna.Trial], float]
-
-TUNING = "-tune"
-"""What the names of problems for tuning end with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +208,6 @@ FAMILY: dict[str, Build] = {
     "network": _network,
     "models": _models,
 }
-
 """The problems that are reported."""
 
 TUNED: dict[str, Build] = {f"{name}{TUNING}": build for name, build in FAMILY.items()}

@@ -39,6 +39,9 @@ from optuna_hdbo.benchmarks.problems.functions import Function
 Purpose = Literal["report", "tune"]
 Names = tuple[str, ...]
 
+TUNING = "-tune"
+"""What the names of problems for tuning end with in families that have both."""
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
