@@ -76,6 +76,14 @@ def _botorch(seed: int) -> BaseSampler:
     return sampler
 
 
+def _smac(seed: int) -> BaseSampler:
+    if importlib.util.find_spec("smac") is None:
+        raise ValueError("the rival smac needs the smac package, which is not installed.")
+    module = importlib.import_module("optuna_hdbo.benchmarks.rivals.smac_sampler")
+    sampler: BaseSampler = module.SMACSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
+    return sampler
+
+
 def _turbo(seed: int) -> BaseSampler:
     if importlib.util.find_spec("optunahub") is None:
         raise ValueError("the rival turbo needs the optunahub package, which is not installed.")
@@ -94,6 +102,7 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
     "nsga2": _nsga2,
     "gp": _gp,
     "botorch": _botorch,
+    "smac": _smac,
     "turbo": _turbo,
 }
 

@@ -132,7 +132,9 @@ def test_rivals_of_optuna_itself(name: str) -> None:
     assert isinstance(registry.parse(name).build(catalogue.make("levy-20", 0), 0), BaseSampler)
 
 
-@pytest.mark.parametrize(("name", "package"), [("botorch", "botorch"), ("turbo", "optunahub")])
+@pytest.mark.parametrize(
+    ("name", "package"), [("botorch", "botorch"), ("smac", "smac"), ("turbo", "optunahub")]
+)
 def test_missing_packages_are_named(
     name: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,13 +150,30 @@ def test_gp_without_greenlet_warns(monkeypatch: pytest.MonkeyPatch) -> None:
         registry.parse("gp").build(catalogue.make("levy-20", 0), 0)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("botorch") is None, reason="needs botorch")
-def test_botorch_stays_inside_and_repeats() -> None:
+@pytest.mark.parametrize("name", ["botorch", "smac"])
+def test_other_packages_stay_inside_and_repeat(name: str) -> None:
+    pytest.importorskip(name)
     problem = catalogue.make("branin-50", 0)
     values = []
     for _ in range(2):
-        sampler = registry.parse("botorch").build(problem, 0)
+        sampler = registry.parse(name).build(problem, 0)
         study = optuna.create_study(sampler=sampler)
         study.optimize(lambda trial: problem.evaluate(problem.suggest(trial)), n_trials=12)
         values.append([trial.value for trial in study.trials])
     assert values[0] == values[1]
+
+
+def test_smac_takes_all_kinds_of_parameters() -> None:
+    pytest.importorskip("smac")
+    study = optuna.create_study(
+        sampler=registry.parse("smac").build(catalogue.make("levy-20", 0), 0)
+    )
+
+    def objective(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 1e-3, 1.0, log=True)
+        n = trial.suggest_int("n", 1, 9)
+        assert isinstance(n, int)
+        return x + n + (trial.suggest_categorical("c", ["a", None, 3]) is None)
+
+    study.optimize(objective, n_trials=16)
+    assert len({repr(trial.params) for trial in study.trials}) == 16
