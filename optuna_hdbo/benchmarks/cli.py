@@ -39,8 +39,8 @@ from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure import speed
 from optuna_hdbo.benchmarks.measure import structure
 from optuna_hdbo.benchmarks.problems import catalogue
-from optuna_hdbo.benchmarks.problems import multi
 from optuna_hdbo.benchmarks.problems import structured
+from optuna_hdbo.benchmarks.problems.suites import multi
 from optuna_hdbo.benchmarks.report import pages
 from optuna_hdbo.benchmarks.report import tables
 from optuna_hdbo.benchmarks.rivals import registry

@@ -13,7 +13,7 @@ from optuna_hdbo._core.fronts import n_dominating
 from optuna_hdbo._core.fronts import volume
 from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks.measure.clock import Clock
-from optuna_hdbo.benchmarks.problems import multi
+from optuna_hdbo.benchmarks.problems.suites import multi
 from optuna_hdbo.benchmarks.rivals import registry
 
 

@@ -34,7 +34,7 @@ from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.measure import multi
 from optuna_hdbo.benchmarks.measure.clock import timed_trials
 from optuna_hdbo.benchmarks.problems import catalogue
-from optuna_hdbo.benchmarks.problems import multi as multi_problems
+from optuna_hdbo.benchmarks.problems.suites import multi as multi_problems
 from optuna_hdbo.benchmarks.rivals import registry
 from optuna_hdbo.structure import get_selections
 

@@ -11,13 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo.benchmarks.problems import bbob
-from optuna_hdbo.benchmarks.problems import conditional
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
-from optuna_hdbo.benchmarks.problems import mixed
-from optuna_hdbo.benchmarks.problems import multi
 from optuna_hdbo.benchmarks.problems import selection
 from optuna_hdbo.benchmarks.problems.digits import output_layer
 from optuna_hdbo.benchmarks.problems.instances import TUNING
@@ -29,6 +25,10 @@ from optuna_hdbo.benchmarks.problems.instances import modes
 from optuna_hdbo.benchmarks.problems.instances import part
 from optuna_hdbo.benchmarks.problems.instances import whole
 from optuna_hdbo.benchmarks.problems.lowdim import unmoved
+from optuna_hdbo.benchmarks.problems.suites import bbob
+from optuna_hdbo.benchmarks.problems.suites import conditional
+from optuna_hdbo.benchmarks.problems.suites import mixed
+from optuna_hdbo.benchmarks.problems.suites import multi
 
 
 SEEDS: dict[Purpose, range] = {"report": range(100), "tune": range(1000, 2000)}

@@ -6,7 +6,7 @@ import optuna
 import pytest
 
 from optuna_hdbo.benchmarks.problems import catalogue
-from optuna_hdbo.benchmarks.problems import conditional
+from optuna_hdbo.benchmarks.problems.suites import conditional
 
 
 NAMES = [*conditional.FAMILY, *conditional.TUNED]

@@ -9,7 +9,7 @@ import optuna
 import pytest
 
 from optuna_hdbo.benchmarks.problems import catalogue
-from optuna_hdbo.benchmarks.problems import mixed
+from optuna_hdbo.benchmarks.problems.suites import mixed
 
 
 def made(name: str, nth: int) -> mixed.Mixed:

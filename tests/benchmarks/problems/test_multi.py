@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from optuna_hdbo.benchmarks.problems import catalogue
-from optuna_hdbo.benchmarks.problems import multi
+from optuna_hdbo.benchmarks.problems.suites import multi
 
 
 @pytest.mark.parametrize("name", multi.NAMES["tune"])

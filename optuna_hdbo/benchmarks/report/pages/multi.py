@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from optuna_hdbo.benchmarks.problems import multi
+from optuna_hdbo.benchmarks.problems.suites import multi
 from optuna_hdbo.benchmarks.rivals import registry
 
 

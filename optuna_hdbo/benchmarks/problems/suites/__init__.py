@@ -1,0 +1,1 @@
+"""Suites that are run and reported as a whole."""
