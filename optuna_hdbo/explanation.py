@@ -30,7 +30,8 @@ class Explanation:
     facts : Mapping of str to JSON
         What the text says, for programs. Of a trial: ``origin``, ``expert``, ``query``, ``value``,
         ``predicted``, ``std``, ``error`` (in standard deviations), ``best_then`` (a trial's
-        number), ``moves`` (parameter -> share of its range) and ``credits``. Of a study:
+        number), ``moves`` (parameter -> share of its range), ``credits`` and ``opinions`` (belief
+        -> expected value and standard deviation). Of a study:
         ``origins``, ``experts``, ``last_improvements``, ``n_recent``, ``n_recent_improvements``,
         ``n_intervals``, ``n_covered``, ``region_length`` and ``beliefs`` (in nats).
     """
@@ -56,8 +57,9 @@ def explain(study: Study, trial_number: int | None = None) -> Explanation:
         Sampled by :class:`optuna_hdbo.HDBOSampler`.
     trial_number : int or None
         The trial to explain: which expert suggested it, what it expected and how wrong it was,
-        which parameters moved most against the best trial known then, and the credit of all
-        experts at that time. ``None`` for the study: trials and improvements of every expert,
+        which parameters moved most against the best trial known then, what each model of the
+        whole space expects of the point, fitted anew to the trials known then, and the credit of
+        all experts at that time. ``None`` for the study: trials and improvements of every expert,
         whether it still improves, how honest the recorded intervals are, and what is believed.
 
     Returns

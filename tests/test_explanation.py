@@ -285,3 +285,48 @@ def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseSto
         assert set(fact["credits"]) == {"local", "tree"}
     assert sum(e["trials"] for e in explain(study).facts["experts"].values()) == 3
     assert study.trials == before
+
+
+def bowl(trial: optuna.Trial) -> float:
+    x, n = trial.suggest_float("x", -1, 1), trial.suggest_int("n", 1, 9)
+    return float(10.0 * x**2 + n + (trial.suggest_categorical("kind", ["a", "b"]) == "a"))
+
+
+def test_opinions_are_those_of_the_trials_known_then() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+    study.optimize(bowl, n_trials=24)
+    found = explain(study, 22)
+    opinions = found.facts["opinions"]
+    assert len(opinions) == 6
+    assert "from the trials known then:\n  " in str(found)
+    value = study.trials[22].value
+    assert value is not None
+    close = [abs(mean - value) < 3.0 * std + 0.5 for mean, std in opinions.values()]
+    assert sum(close) >= 5
+    # Later trials do not matter, trials that were under way do not either, known ones do.
+    again = optuna.create_study(sampler=HDBOSampler(seed=0))
+    for trial in study.trials:
+        changed = copy.deepcopy(trial)
+        changed.value = -100.0 if trial.number > 22 else trial.value
+        again.add_trial(changed)
+    assert explain(again, 22).facts["opinions"] == opinions
+    parallel = optuna.create_study(sampler=HDBOSampler(seed=0))
+    for trial in study.trials:
+        changed = copy.deepcopy(trial)
+        if trial.number == 21:
+            changed.value, changed.datetime_complete = -100.0, study.trials[23].datetime_complete
+        parallel.add_trial(changed)
+    without = explain(parallel, 22).facts["opinions"]
+    assert without != opinions
+    assert all(mean > -20.0 for mean, _ in without.values())
+
+
+def test_opinions_follow_the_direction_and_need_data() -> None:
+    means = []
+    for direction, sign in (("minimize", 1.0), ("maximize", -1.0)):
+        study = optuna.create_study(direction=direction, sampler=HDBOSampler(seed=0))
+        study.optimize(lambda trial, sign=sign: sign * bowl(trial), n_trials=14)
+        means.append([sign * mean for mean, _ in explain(study, 13).facts["opinions"].values()])
+        assert explain(study, 2).facts["opinions"] == {}
+        assert "known then:" not in str(explain(study, 2))
+    assert means[0] == pytest.approx(means[1])

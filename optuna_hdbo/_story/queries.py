@@ -136,17 +136,22 @@ def is_better(study: Study, trial: FrozenTrial, best: FrozenTrial | None) -> boo
     return value < before if study.direction == StudyDirection.MINIMIZE else value > before
 
 
+def known_when(queries: list[Query], trial: FrozenTrial) -> list[Query]:
+    """Return the queries whose trials were finished when a trial began."""
+    known = []
+    for query in queries:
+        end, start = query.trial.datetime_complete, trial.datetime_start
+        is_late = end is None or (start is not None and end > start)
+        if query.trial.number < trial.number and not is_late:
+            known.append(query)
+    return known
+
+
 def best_known_then(study: Study, queries: list[Query], trial: FrozenTrial) -> FrozenTrial | None:
     """Return the best trial that was completed when a trial began, None if there was none."""
     best: FrozenTrial | None = None
-    for query in queries:
-        other = query.trial
-        if other.number >= trial.number:
-            break
-        end, start = other.datetime_complete, trial.datetime_start
-        if end is not None and start is not None and end > start:
-            continue
-        best = other if is_better(study, other, best) else best
+    for query in known_when(queries, trial):
+        best = query.trial if is_better(study, query.trial, best) else best
     return best
 
 

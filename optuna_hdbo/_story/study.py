@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
-from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.evidence import Evidence
+from optuna_hdbo._story.opinions import in_words
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import count
@@ -128,15 +128,6 @@ def _beliefs(queries: list[Query]) -> dict[str, float]:
         for query in reversed(queries):
             evidence = Evidence.from_json(query.data.get(key))
             if evidence is not None:
-                found[_in_words(belief)] = evidence.nats
+                found[in_words(belief)] = evidence.nats
                 break
     return found
-
-
-def _in_words(belief: Belief) -> str:
-    if belief.separable:
-        words = "no parameters interact"
-    else:
-        many = belief.prior == "inverse-square"
-        words = "all parameters matter" if many else "few parameters matter"
-    return f"{words}, warped values" if belief.warped else words

@@ -10,6 +10,7 @@ from optuna.distributions import CategoricalDistribution
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
+from optuna_hdbo._story.opinions import opinions
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import best_known_then
@@ -68,6 +69,9 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
     lines += [_outcome(study, query)]
     if best is not None:
         lines.append(_comparison(trial, best, moves, query.improves))
+    others = opinions(study, queries, trial)
+    if others:
+        lines.append(_told_opinions(others, value_of(trial)))
     if query.credits:
         ranked = sorted(query.credits.items(), key=lambda item: -item[1])
         rates = ", ".join(f"{name} {rate:.0%}" for name, rate in ranked)
@@ -83,6 +87,7 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
         "best_then": None if best is None else best.number,
         "moves": moves,
         "credits": dict(query.credits),
+        "opinions": others,
     }
     return "\n".join(lines), facts
 
@@ -177,6 +182,18 @@ def _comparison(
         least = abs(moves[shown[-1]]) if len(shown) == MOST_MOVES else LEAST_MOVE
         which = "other parameter" if shown else "parameter"
         lines.append(f"  {count(n_others, which)} moved by at most {least:.0%} of the range.")
+    return "\n".join(lines)
+
+
+def _told_opinions(others: Mapping[str, list[float]], value: float | None) -> str:
+    """Return what each model of the whole space expects, the closest to the value first."""
+    ranked = list(others)
+    if value is not None:
+        ranked.sort(key=lambda words: abs(others[words][0] - value))
+    lines = ["What each model of the whole space expects of it, from the trials known then:"]
+    for words in ranked:
+        mean, std = others[words]
+        lines.append(f"  {mean:.4g} +- {std:.2g} ({words})")
     return "\n".join(lines)
 
 
