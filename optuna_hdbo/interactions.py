@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 import math
-import operator
-import re
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Literal
 
-import numpy as np
-from optuna.search_space import intersection_search_space
-from optuna.trial import TrialState
-
-from optuna_hdbo._core.blas import one_blas_thread
-from optuna_hdbo._core.checks import check_integer
-from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.models.interactions import Findings
-from optuna_hdbo._core.models.interactions import Search
 from optuna_hdbo._core.models.interactions import log_odds
-from optuna_hdbo._core.observations import standardise
-from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo.importance import observed
+from optuna_hdbo.effects import Effects
+from optuna_hdbo.effects import fitted_effects
+from optuna_hdbo.effects import natural
 
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
     from optuna.study import Study
-    from optuna.trial import FrozenTrial
 
     from optuna_hdbo.importance import Target
 
@@ -47,9 +32,6 @@ NEGLIGIBLE = 0.01
 
 INERT = 0.002
 """Share of the function's variance below which a parameter's effect counts as none."""
-
-FENCE = 10.0
-"""Values further outside of the middle 90 % than this many times its width are left out."""
 
 
 @dataclass(frozen=True)
@@ -206,74 +188,12 @@ def get_interactions(
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> print(get_interactions(study))
     """
-    check_study(study)
-    check_integer("n_trials", n_trials, 2)
-    if target is None and len(study.directions) > 1:
-        raise ValueError(
-            "target must be given for a study with several objectives, such as "
-            "target=lambda t: t.values[0]."
-        )
-    completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    space, left_out = assessed(completed)
-    _, X, values = observed(completed, space, space.distributions, target)
-    kept = ordinary(values)
-    X, values = X[kept], values[kept]
-    if len(values) < 2 or not len(space.domain):
-        raise ValueError(
-            f"study must have two completed trials with finite values and a common parameter that "
-            f"varies, but {study.study_name!r} has {len(values)} such trials with "
-            f"{len(space.domain)} such parameters."
-        )
-    if len(values) > (most := operator.index(n_trials)):
-        kept = np.sort(np.random.default_rng(0).choice(len(values), most, replace=False))
-        X, values = X[kept], values[kept]
-    with one_blas_thread():
-        found = Search(space.domain, X, standardise(values)[0]).run()
-    return _told(found, space.domain.names, left_out, len(values))
+    return interactions_of(fitted_effects(study, target=target, n_trials=n_trials))
 
 
-def assessed(completed: list[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
-    """Return the parameters that can be assessed, and the others with the reason."""
-    common: dict[str, BaseDistribution] = dict(intersection_search_space(completed))
-    every: dict[str, int] = {}
-    for trial in completed:
-        for name in trial.distributions:
-            every[name] = every.get(name, 0) + 1
-    left_out = {}
-    for name in sorted(every, key=natural):
-        if every[name] < len(completed):
-            left_out[name] = f"which only {every[name]} of {len(completed)} trials have"
-        elif name not in common:
-            left_out[name] = "whose range varies between trials"
-        elif common[name].single():
-            left_out[name] = "which has a single value"
-    space = {name: d for name, d in common.items() if name not in left_out}
-    return SearchSpace({name: space[name] for name in sorted(space, key=natural)}), left_out
-
-
-def ordinary(values: FloatArray) -> IntArray:
-    """Return the rows of values (n,) that are not far outside of the others.
-
-    A single diverged trial would otherwise be all that there is to explain.
-    """
-    if not len(values):
-        return np.arange(0)
-    low, high = np.quantile(values, [0.05, 0.95])
-    reach = FENCE * (high - low)
-    inside = (values >= low - reach) & (values <= high + reach)
-    return np.flatnonzero(inside | (reach == 0.0))
-
-
-def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts x2 before x10."""
-    pieces = re.split(r"(\d+)", name)
-    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in pieces if p]
-
-
-def _told(
-    found: Findings, names: tuple[str, ...], left_out: Mapping[str, str], n: int
-) -> Interactions:
-    """Return findings in the words of the study."""
+def interactions_of(fitted: Effects) -> Interactions:
+    """Return what a fitted model says, in the words of the study."""
+    found, names, n = fitted.findings, fitted.space.domain.names, len(fitted.trials)
     total = max(found.variance, 1e-12)
     pairs = []
     for (i, j), pair in found.pairs.items():
@@ -305,7 +225,7 @@ def _told(
     inert = {effect.parameter for effect in effects if effect.influence == "inert"}
     groups = _connected([e.parameter for e in effects if e.parameter not in inert], strong)
     noise = found.noise / (total + found.noise)
-    return Interactions(tuple(pairs), tuple(effects), groups, dict(left_out), noise, n)
+    return Interactions(tuple(pairs), tuple(effects), groups, dict(fitted.left_out), noise, n)
 
 
 def _probability(log_odds_for: float) -> float:

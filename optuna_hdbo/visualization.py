@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -16,13 +17,20 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._figures.bars import bars
+from optuna_hdbo._figures.calibration import calibration_figure
+from optuna_hdbo._figures.calibration import left_out
+from optuna_hdbo._figures.calibration import recorded
+from optuna_hdbo._figures.components import components_figure
 from optuna_hdbo._figures.pairs import heat_map
+from optuna_hdbo._figures.selections import selections_figure
 from optuna_hdbo._story.figure import experts_figure
 from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo._study.attributes import check_study
+from optuna_hdbo.effects import fitted_effects
+from optuna_hdbo.effects import natural
 from optuna_hdbo.importance import GradISImportanceEvaluator
 from optuna_hdbo.interactions import get_interactions
-from optuna_hdbo.interactions import natural
+from optuna_hdbo.interactions import interactions_of
 from optuna_hdbo.structure import get_groups
 from optuna_hdbo.structure import get_selections
 
@@ -38,7 +46,9 @@ FIGURE_IDS = {
     "experts": "hdbo-experts",
     "selections": "hdbo-selections",
     "interactions": "hdbo-interactions",
+    "components": "hdbo-components",
     "importances": "hdbo-importances",
+    "calibration": "hdbo-calibration",
     "groups": "hdbo-groups",
 }
 """Under which :func:`report` saves figures; a later report replaces them."""
@@ -108,37 +118,7 @@ def plot_selections(study: Study) -> Figure:
     """
     go = _plotly()
     selections = get_selections(study)
-    times: dict[str, int] = {}
-    for selection in selections:
-        for name in selection.parameters:
-            times[name] = times.get(name, 0) + 1
-    # The first row is drawn at the bottom.
-    names = sorted(times, key=lambda name: (-times[name], natural(name)))[::-1]
-    ranks = [
-        [s.parameters.index(name) + 1 if name in s.parameters else None for s in selections]
-        for name in names
-    ]
-    labels = [f"{name} ({times[name]} of {len(selections)})" for name in names]
-    heatmap = go.Heatmap(
-        x=[str(s.trial) for s in selections],
-        y=labels,
-        z=ranks,
-        colorscale="Blues_r",
-        zmin=1,
-        zmax=max(len(s.parameters) for s in selections) + 1,
-        xgap=2,
-        ygap=2,
-        colorbar={"title": "rank"},
-        hovertemplate="%{y}<br>selected at trial %{x}, rank %{z}<extra></extra>",
-    )
-    return go.Figure(
-        heatmap,
-        {
-            "title": {"text": "Selected parameters"},
-            "xaxis": {"title": {"text": "Trial that selected"}, "type": "category"},
-            "yaxis": {"title": {"text": "Parameter"}, "type": "category"},
-        },
-    )
+    return go.Figure(selections_figure(selections))
 
 
 def plot_importances(
@@ -171,12 +151,10 @@ def plot_importances(
         Without plotly.
     """
     go = _plotly()
-    grad_is = evaluator is None
+    title = "Importance by Grad-IS" if evaluator is None else "Importance"
     evaluator = GradISImportanceEvaluator() if evaluator is None else evaluator
     found = get_param_importances(study, evaluator=evaluator, params=params, target=target)
-    names = sorted(found, key=lambda name: (-found[name], natural(name)))
-    shares = {name: found[name] for name in names}
-    title = "Importance by Grad-IS" if grad_is else "Importance"
+    shares = dict(sorted(found.items(), key=lambda item: (-item[1], natural(item[0]))))
     return go.Figure(bars(shares, title, "Share of the importance"))
 
 
@@ -213,6 +191,66 @@ def plot_interactions(study: Study, *, target: Target | None = None) -> Figure:
     return go.Figure(heat_map(found))
 
 
+def plot_components(study: Study, *, target: Target | None = None) -> Figure:
+    """Plot what every group of parameters does to the values.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler.
+    target : callable or None
+        As for :func:`optuna_hdbo.get_interactions`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        At most twelve panels, the largest share of the variance first: a curve with its band for
+        a parameter that interacts with none, a contour for each interacting pair. Axes are in the
+        parameters' own units. Dots are trials, less the effects of all other groups.
+
+    Raises
+    ------
+    ValueError
+        Where :func:`optuna_hdbo.get_interactions` raises one.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    fitted = fitted_effects(study, target=target)
+    return go.Figure(components_figure(fitted, interactions_of(fitted)))
+
+
+def plot_calibration(study: Study, *, target: Target | None = None) -> Figure:
+    """Plot predicted against observed values, with intervals that should hold 95 %.
+
+    Predictions are those that the sampler recorded before trials were evaluated. Without any, and
+    with a ``target``, the model of :func:`optuna_hdbo.get_interactions` predicts every value from
+    all others.
+
+    Parameters
+    ----------
+    study : optuna.study.Study
+        Of any sampler.
+    target : callable or None
+        As for :func:`optuna_hdbo.get_interactions`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A dot per trial. The title says how many intervals hold their value.
+
+    Raises
+    ------
+    ValueError
+        Without predictions, where :func:`optuna_hdbo.get_interactions` raises one.
+    ImportError
+        Without plotly.
+    """
+    go = _plotly()
+    before = recorded(study) if target is None else None
+    return go.Figure(calibration_figure(before or left_out(fitted_effects(study, target=target))))
+
+
 def plot_groups(study: Study) -> Figure:
     """Plot the groups that the sampler works with by their share of the signal variance.
 
@@ -244,10 +282,10 @@ def plot_groups(study: Study) -> Figure:
 def report(study: Study) -> list[str]:
     """Save figures of what the study has learned where optuna-dashboard shows them.
 
-    Interactions with a summary in one sentence, importances, and the experts, selections and
-    groups that there are, are saved as the study's Plotly graph objects under the ids of
-    :data:`FIGURE_IDS`. A later report replaces them; nothing else of the study is touched, its
-    note in particular.
+    Interactions with a summary in one sentence, the effects of all groups, importances, how good
+    predictions are, and the experts, selections and groups that there are, are saved as the
+    study's Plotly graph objects under the ids of :data:`FIGURE_IDS`. A later report replaces
+    them; nothing else of the study is touched, its note in particular.
 
     Parameters
     ----------
@@ -276,20 +314,35 @@ def report(study: Study) -> list[str]:
             "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
         ) from error
     check_study(study)
-    plots: dict[str, Callable[[Study], Figure]] = {
-        "experts": plot_experts,
-        "selections": plot_selections,
+    go = _plotly()
+    plots: dict[str, Callable[[], Figure]] = {
+        "experts": partial(plot_experts, study),
+        "selections": partial(plot_selections, study),
     }
     if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):
-        plots["interactions"] = plot_interactions
-        plots["importances"] = plot_importances
-    plots["groups"] = plot_groups
+        plots |= {**_of_effects(go, study), "importances": partial(plot_importances, study)}
+    plots["groups"] = partial(plot_groups, study)
     saved = []
     for name, plot in plots.items():
         try:
-            figure = plot(study)
+            figure = plot()
         except ValueError:  # nothing of the kind was learned
             continue
         dashboard.save_plotly_graph_object(study, figure, graph_object_id=FIGURE_IDS[name])
         saved.append(FIGURE_IDS[name])
     return saved
+
+
+def _of_effects(go: Any, study: Study) -> dict[str, Callable[[], Figure]]:
+    """Return the figures of a study's effects, from a single fit."""
+    try:
+        fitted = fitted_effects(study)
+    except ValueError:  # there is nothing to fit
+        return {}
+    told = interactions_of(fitted)
+    figures = {
+        "interactions": heat_map(told) if told.pairs else None,
+        "components": components_figure(fitted, told),
+        "calibration": calibration_figure(recorded(study) or left_out(fitted)),
+    }
+    return {name: partial(go.Figure, drawn) for name, drawn in figures.items() if drawn}

@@ -13,8 +13,8 @@ from optuna.trial import Trial
 import optuna_hdbo
 from optuna_hdbo import Interactions
 from optuna_hdbo import get_interactions
-from optuna_hdbo.interactions import natural
-from optuna_hdbo.interactions import ordinary
+from optuna_hdbo.effects import natural
+from optuna_hdbo.effects import ordinary
 
 
 def studied(

@@ -159,7 +159,12 @@ def test_a_single_parameter_has_no_interactions() -> None:
 
 def test_a_report_has_the_interactions(multiplied: optuna.Study) -> None:
     pytest.importorskip("optuna_dashboard")
-    assert visualization.report(multiplied) == ["hdbo-interactions", "hdbo-importances"]
+    assert visualization.report(multiplied) == [
+        "hdbo-interactions",
+        "hdbo-components",
+        "hdbo-calibration",
+        "hdbo-importances",
+    ]
 
 
 def test_what_was_not_learned_cannot_be_plotted() -> None:
@@ -200,7 +205,8 @@ def test_a_report_is_saved_twice_under_the_same_ids_and_touches_no_note(
     dashboard.save_note(study, "my own words")
     before = kept_with(study)
     saved = visualization.report(study)
-    assert saved == ["hdbo-selections", "hdbo-interactions", "hdbo-importances", "hdbo-groups"]
+    figures = ("interactions", "components", "calibration", "importances", "groups")
+    assert saved == ["hdbo-selections", *(f"hdbo-{name}" for name in figures)]
     after = kept_with(study)
     assert {k: after[k] for k in before} == before
     assert visualization.report(study) == saved

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
-from optuna_hdbo.interactions import natural
 
 
 COLOURS = {

@@ -88,26 +88,24 @@ def features_of_column(
     return values[index], degrees
 
 
-def rough_gram(domain: Domain, column: int, x: FloatArray, features: FloatArray) -> FloatArray:
-    """Return the covariances of Brownian motion along a column, centred, of variance 1; (n, n).
+def rough_covariances(x: FloatArray, z: FloatArray) -> FloatArray:
+    """Return the covariances of centred Brownian motion of variance 1 at x (n,), z (m,); (n, m).
 
-    It follows kinks that polynomials do not. A categorical column has nothing that is not smooth.
+    It follows kinks that polynomials do not.
     """
-    if domain.categorical[column]:
-        return np.asarray(features @ features.T / features.shape[1], np.float64)
-    half = 0.5 * x**2
-    return 2.0 + 6.0 * (np.add.outer(half, half) - np.maximum.outer(x, x))
+    return 2.0 + 6.0 * (np.add.outer(0.5 * x**2, 0.5 * z**2) - np.maximum.outer(x, z))
 
 
 class Features:
     """Orthonormal features of all columns at points X (n, D), and those of any term."""
 
     def __init__(self, domain: Domain, X: FloatArray) -> None:
+        self._categorical, self._X = domain.categorical, X
         most = DEGREE[1] if len(domain) <= MANY_COLUMNS else DEGREE_OF_MANY
         made = [features_of_column(domain, i, X[:, i], most) for i in range(len(domain))]
         self.values = [values for values, _ in made]
         self.degrees = [degrees for _, degrees in made]
-        self._rough = [rough_gram(domain, i, X[:, i], self.values[i]) for i in range(len(domain))]
+        self._rough: dict[int, FloatArray] = {}
 
     def __len__(self) -> int:
         return len(self.values)
@@ -126,10 +124,35 @@ class Features:
 
     def rough(self, term: Term) -> FloatArray:
         """Return the covariances of the rough part of a term, of variance 1, shape (n, n)."""
+        for i in term:
+            if i not in self._rough:
+                self._rough[i] = self._rough_along(i, self)
         gram = self._rough[term[0]]
         for i in term[1:]:
             gram = gram * self._rough[i]
         return gram
+
+    def rough_with(self, other: Features, term: Term) -> FloatArray:
+        """Return :meth:`rough` between these points and others, shape (n, m)."""
+        covariances = self._rough_along(term[0], other)
+        for i in term[1:]:
+            covariances = covariances * self._rough_along(i, other)
+        return covariances
+
+    def rough_variance(self, term: Term) -> FloatArray:
+        """Return the diagonal of :meth:`rough`, shape (n,)."""
+        variance = np.ones(len(self._X))
+        for i in term:
+            x, values = self._X[:, i], self.values[i]
+            square = (values**2).sum(axis=1) / max(values.shape[1], 1)
+            variance *= square if self._categorical[i] else 2.0 + 6.0 * (x**2 - x)
+        return variance
+
+    def _rough_along(self, i: int, other: Features) -> FloatArray:
+        if self._categorical[i]:  # which has nothing that is not smooth
+            features = self.values[i]
+            return np.asarray(features @ other.values[i].T / features.shape[1], np.float64)
+        return rough_covariances(self._X[:, i], other._X[:, i])
 
     def scaled(self, term: Term, logit_decay: FloatArray, degree: int | None = None) -> FloatArray:
         """Return the features of a term (n, F) times the roots of their shares of its variance."""

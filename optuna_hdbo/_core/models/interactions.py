@@ -102,14 +102,20 @@ class ColumnFinding:
 class Findings:
     """Terms that the data ask for, and what is known about all pairs and columns.
 
-    ``variance`` is that of the whole function over the cube; those of the values are 1.
+    ``parts`` are the variances of all terms over the cube, main effects first; that of the values
+    is 1.
     """
 
     terms: tuple[Term, ...]
     pairs: dict[Pair, PairFinding]
     columns: tuple[ColumnFinding, ...]
-    variance: float
+    parts: dict[Term, float]
     noise: float
+
+    @property
+    def variance(self) -> float:
+        """Variance of the whole function over the cube."""
+        return sum(self.parts.values())
 
 
 class Search:
@@ -299,7 +305,7 @@ class Search:
             else:
                 value, posterior = self._against({i})
             columns.append(ColumnFinding(value, parts[(i,)], joint, float(limit(posterior).max())))
-        return Findings(fit.terms[D:], pairs, tuple(columns), sum(parts.values()), fit.noise)
+        return Findings(fit.terms[D:], pairs, tuple(columns), parts, fit.noise)
 
 
 def log_odds(n: int) -> float:

@@ -1,0 +1,80 @@
+"""What the terms of an ANOVA model are under the posterior, and what it predicts for values.
+
+Each term u has the prior covariance s_u (sum_k p_k phi_k(x) phi_k(z) + rho R_u(x, z)), its smooth
+and its rough part (see :mod:`optuna_hdbo._core.models.anova`). Given values y with the covariance
+matrix C = K + noise, the sum of some terms has the mean c(z)^T C^-1 y and the variance
+c(z, z) - c(z)^T C^-1 c(z), where c has the covariances of these terms only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import lapack
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.posterior import factorise
+from optuna_hdbo._core.models.anova import Features
+from optuna_hdbo._core.models.anova import Fit
+from optuna_hdbo._core.models.anova import Model
+from optuna_hdbo._core.models.anova import Term
+
+
+class Components:
+    """The posterior of the terms of a fitted ANOVA model.
+
+    Parameters
+    ----------
+    domain : Domain
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+        Standardised.
+    fit : Fit
+    """
+
+    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, fit: Fit) -> None:
+        self._domain, self._y, self._fit = domain, y, fit
+        self._features = Features(domain, X)
+        K = Model(self._features, y, fit.terms).gram(fit)
+        K.flat[:: len(y) + 1] += fit.noise
+        self._U = factorise(K)[0]
+        inverse = lapack.dpotri(self._U, lower=0)[0]
+        self._inverse = inverse + np.triu(inverse, 1).T
+        self._alpha = self._inverse @ y
+
+    @property
+    def residuals(self) -> FloatArray:
+        """What the model takes for noise in the values, shape (n,)."""
+        return np.asarray(self._fit.noise * self._alpha, np.float64)
+
+    def of(self, terms: Sequence[Term], Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and variance of the sum of some terms at points Z (m, D), each (m,).
+
+        Only the columns of the terms are looked at.
+        """
+        there = Features(self._domain, Z)
+        crossed = np.zeros((len(self._y), len(Z)))
+        variance = np.zeros(len(Z))
+        scale = dict(zip(self._fit.terms, np.exp(self._fit.log_variance).tolist(), strict=True))
+        for term in terms:
+            rough = scale[term] * np.exp(self._fit.log_roughness)
+            here = self._features.scaled(term, self._fit.logit_decay)
+            F = there.scaled(term, self._fit.logit_decay)
+            crossed += scale[term] * here @ F.T
+            crossed += rough * self._features.rough_with(there, term)
+            variance += scale[term] * (F**2).sum(axis=1)
+            variance += rough * there.rough_variance(term)
+        V = lapack.dtrtrs(self._U, crossed, lower=0, trans=1)[0]
+        spread = np.maximum(variance - np.einsum("nm,nm->m", V, V), 0.0)
+        return np.asarray(crossed.T @ self._alpha, np.float64), spread
+
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return what the model predicts for every value from all the others: mean and variance.
+
+        The variance has the noise in it. Hyperparameters are those of all values, so that errors
+        are a little larger than they look.
+        """
+        variance = 1.0 / np.diag(self._inverse)
+        return self._y - self._alpha * variance, variance

@@ -1,0 +1,103 @@
+"""Axes of parameters in their own units, and the points at which a figure looks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.distributions import CategoricalDistribution
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._study.space import SearchSpace
+
+
+MOST_CHARACTERS = 26
+"""Longer names and choices are cut in the middle."""
+
+JITTER = 0.22
+"""How far the dots of a choice are spread around its place."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterAxis:
+    """One parameter along an axis.
+
+    Parameters
+    ----------
+    name : str
+    column : int
+    choices : tuple of str
+        Those of a categorical parameter, whose places are 0, 1, ...; empty for all others.
+    logarithmic : bool
+    units : FloatArray, shape (m,)
+        Points of the column.
+    places : tuple of float
+        The same in the parameter's units, or the numbers of the choices.
+    """
+
+    name: str
+    column: int
+    choices: tuple[str, ...]
+    logarithmic: bool
+    units: FloatArray
+    places: tuple[float, ...]
+
+    @classmethod
+    def of(cls, space: SearchSpace, column: int, n_points: int) -> ParameterAxis:
+        """Return the axis of a column, with at most so many points unless it has choices."""
+        name, grid = space.domain.names[column], space.domain.grids[column]
+        distribution = space.distributions[name]
+        units: FloatArray = np.linspace(0.0, 1.0, n_points)
+        if grid is not None:
+            units = grid
+            if not isinstance(distribution, CategoricalDistribution) and len(grid) > n_points:
+                units = grid[np.linspace(0, len(grid) - 1, n_points).astype(np.int64)]
+        if isinstance(distribution, CategoricalDistribution):
+            choices = tuple(shortened(str(choice)) for choice in distribution.choices)
+            return cls(name, column, choices, False, units, tuple(units.tolist()))
+        rows = np.zeros((len(units), len(space.domain)))
+        rows[:, column] = units
+        places = tuple(float(space.decode(row)[name]) for row in rows)
+        logarithmic = bool(getattr(distribution, "log", False))
+        return cls(name, column, (), logarithmic, units, places)
+
+    def of_trials(self, params: list[Any], column: FloatArray) -> list[float]:
+        """Return the places of trials with these values, which the column encodes."""
+        if not self.choices:
+            return [float(value) for value in params]
+        spread = np.random.default_rng(0).uniform(-JITTER, JITTER, len(column))
+        places: list[float] = (column + spread).tolist()
+        return places
+
+    def layout(self) -> dict[str, Any]:
+        """Return what plotly needs to know of the axis."""
+        axis: dict[str, Any] = {
+            "title": {"text": shortened(self.name), "standoff": 4},
+            "zeroline": False,
+            "gridcolor": "#ececec",
+            "linecolor": "#bbbbbb",
+            "automargin": True,
+        }
+        if self.choices:
+            n = len(self.choices)
+            axis |= {"tickvals": list(range(n)), "ticktext": list(self.choices)}
+            return {**axis, "range": [-0.5, n - 0.5], "showgrid": False}
+        low, high = min(self.places), max(self.places)
+        if self.logarithmic:
+            ends = np.log10([low, high]).tolist()
+            decades = ends[1] - ends[0]
+            ticks: dict[str, Any] = {"dtick": round(decades / 4), "exponentformat": "power"}
+            if decades < 2.5:
+                powers = [10.0**k for k in range(math.floor(ends[0]), math.ceil(ends[1]) + 1)]
+                round_ones = [step * power for power in powers for step in (1, 2, 5)]
+                ticks = {"tickvals": [x for x in round_ones if low <= x <= high]}
+            return {**axis, **ticks, "type": "log", "range": ends}
+        return {**axis, "nticks": 6, "range": [low, high]}
+
+
+def shortened(text: str) -> str:
+    """Return a text that is not too long for the margin of a figure; names often differ last."""
+    half = MOST_CHARACTERS // 2
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: half - 1]}…{text[-half:]}"

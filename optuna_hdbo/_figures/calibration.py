@@ -1,0 +1,173 @@
+"""Predicted against observed values, with intervals."""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.calibration import Z as HALF_WIDTH
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._story.queries import reported
+from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo.effects import Effects
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+
+
+INSIDE, OUTSIDE = (31, 78, 140), (213, 94, 0)
+"""Colours of values within and outside of their interval, as red, green and blue."""
+
+SEEN = 0.02
+"""Share of the lowest and of the highest values that may be outside of the view."""
+
+WIDTH_OF_TITLE = 88
+"""Characters after which the title is broken."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predicted and observed values of some trials.
+
+    Parameters
+    ----------
+    how : str
+        What the predictions are.
+    numbers : tuple of int
+        Those of the trials.
+    values, predicted, std : FloatArray, shape (n,)
+    """
+
+    how: str
+    numbers: tuple[int, ...]
+    values: FloatArray
+    predicted: FloatArray
+    std: FloatArray
+
+
+def recorded(study: Study) -> Predictions | None:
+    """Return what the sampler predicted before trials were evaluated; ``None`` without any."""
+    rows = []
+    if len(study.directions) == 1:
+        for trial in read_trials(study):
+            value, mean = value_of(trial), reported(trial, "predicted")
+            std = reported(trial, "std")
+            if value is not None and mean is not None and std is not None and std > 0.0:
+                rows.append((trial.number, value, mean, std))
+    if not rows:
+        return None
+    numbers, *columns = zip(*rows, strict=True)
+    values, means, deviations = np.array(columns, np.float64)
+    how = "Values against what the sampler expected before"
+    return Predictions(how, numbers, values, means, deviations)
+
+
+def left_out(fitted: Effects) -> Predictions:
+    """Return what the model of effects predicts for every value from all the others."""
+    components, shift, scale = fitted.components()
+    mean, variance = components.left_out()
+    return Predictions(
+        "Values against predictions from all the others",
+        tuple(trial.number for trial in fitted.trials),
+        fitted.values,
+        shift + scale * mean,
+        scale * np.sqrt(variance),
+    )
+
+
+def calibration_figure(found: Predictions) -> dict[str, Any]:
+    """Return a figure with a dot and an interval per trial."""
+    half = HALF_WIDTH * found.std
+    holds = np.abs(found.values - found.predicted) <= half
+    n, share = len(holds), float(holds.mean())
+    low, high = _view(found)
+    title = (
+        f"{found.how}: {int(holds.sum())} of {n} ({share:.0%}) are within intervals that "
+        "should hold 95 %."
+    )
+    lines = textwrap.wrap(title, WIDTH_OF_TITLE)
+    beyond = (found.values < low) | (found.values > high)
+    beyond |= (found.predicted < low) | (found.predicted > high)
+    if beyond.any():
+        n_beyond = int(beyond.sum())
+        verb = "is" if n_beyond == 1 else "are"
+        lines.append(f"<sup>{n_beyond} {verb} outside of the view.</sup>")
+    diagonal = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [low, high],
+        "y": [low, high],
+        "line": {"color": "#8c8c8c", "width": 1, "dash": "dash"},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    groups = ((holds, INSIDE, "within the interval"), (~holds, OUTSIDE, "outside"))
+    axis = {"gridcolor": "#ececec", "zeroline": False, "range": [low, high], "nticks": 8}
+    return {
+        "data": [
+            diagonal,
+            *(_dots(found, rows, half, rgb, name) for rows, rgb, name in groups),
+        ],
+        "layout": {
+            "title": {
+                "text": "<br>".join(lines),
+                "font": {"size": 15},
+                "yref": "container",
+                "y": 1.0,
+                "yanchor": "top",
+                "pad": {"t": 24},
+            },
+            "height": 520,
+            "margin": {"t": 60 + 20 * len(lines)},
+            "plot_bgcolor": "white",
+            "hovermode": "closest",
+            "legend": {"orientation": "h", "x": 0.0, "y": 1.0, "yanchor": "bottom"},
+            "xaxis": {**axis, "title": {"text": "Observed"}},
+            "yaxis": {**axis, "title": {"text": "Predicted"}, "automargin": True},
+        },
+    }
+
+
+def _view(found: Predictions) -> tuple[float, float]:
+    """Return the range of both axes, which a few extreme values do not widen."""
+    both = (found.values, found.predicted)
+    low = min(float(np.quantile(x, SEEN)) for x in both)
+    high = max(float(np.quantile(x, 1.0 - SEEN)) for x in both)
+    margin = 0.08 * (high - low) or max(0.1 * abs(low), 1e-9)
+    return low - margin, high + margin
+
+
+def _dots(
+    found: Predictions, rows: BoolArray, half: FloatArray, rgb: tuple[int, ...], name: str
+) -> dict[str, Any]:
+    numbers = np.array(found.numbers)[rows].tolist()
+    channels = ", ".join(map(str, rgb))
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": found.values[rows].tolist(),
+        "y": found.predicted[rows].tolist(),
+        "error_y": {
+            "type": "data",
+            "array": half[rows].tolist(),
+            "color": f"rgba({channels}, 0.3)",
+            "thickness": 1.2,
+            "width": 0,
+        },
+        "marker": {
+            "color": f"rgb({channels})",
+            "size": 6,
+            "line": {"color": "white", "width": 0.7},
+        },
+        "customdata": numbers,
+        "hovertemplate": "trial %{customdata}: observed %{x:.4g}, predicted %{y:.4g}"
+        "<extra></extra>",
+    }

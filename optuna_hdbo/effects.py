@@ -1,0 +1,138 @@
+"""The model of a study's effects: its values as a sum of main effects and interactions."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from optuna.search_space import intersection_search_space
+from optuna.trial import TrialState
+
+from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.models.anova import Fit
+from optuna_hdbo._core.models.components import Components
+from optuna_hdbo._core.models.interactions import Findings
+from optuna_hdbo._core.models.interactions import Search
+from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._study.attributes import check_study
+from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo.importance import observed
+
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial
+
+    from optuna_hdbo.importance import Target
+
+
+FENCE = 10.0
+"""Values further outside of the middle 90 % than this many times its width are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What was fitted to a study's completed trials.
+
+    Parameters
+    ----------
+    space : SearchSpace
+        The parameters that are assessed, in natural order.
+    trials : tuple of FrozenTrial
+        Those that the model was fitted to.
+    X : FloatArray, shape (n, D)
+    values : FloatArray, shape (n,)
+    left_out : Mapping of str to str
+        The other parameters, with the reason.
+    fit : Fit
+    findings : Findings
+    """
+
+    space: SearchSpace
+    trials: tuple[FrozenTrial, ...]
+    X: FloatArray
+    values: FloatArray
+    left_out: Mapping[str, str]
+    fit: Fit
+    findings: Findings
+
+    def components(self) -> tuple[Components, float, float]:
+        """Return the posterior of the terms, and the mean and the scale of the values."""
+        y, shift, scale = standardise(self.values)
+        with one_blas_thread():
+            return Components(self.space.domain, self.X, y, self.fit), shift, scale
+
+
+def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int = 300) -> Effects:
+    """Fit the model; the arguments and errors are those of ``get_interactions``."""
+    check_study(study)
+    check_integer("n_trials", n_trials, 2)
+    if target is None and len(study.directions) > 1:
+        raise ValueError(
+            "target must be given for a study with several objectives, such as "
+            "target=lambda t: t.values[0]."
+        )
+    completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    space, left_out = assessed(completed)
+    trials, X, values = observed(completed, space, space.distributions, target)
+    kept = ordinary(values)
+    if len(kept) < 2 or not len(space.domain):
+        raise ValueError(
+            f"study must have two completed trials with finite values and a common parameter that "
+            f"varies, but {study.study_name!r} has {len(kept)} such trials with "
+            f"{len(space.domain)} such parameters."
+        )
+    if len(kept) > (most := operator.index(n_trials)):
+        kept = kept[np.sort(np.random.default_rng(0).choice(len(kept), most, replace=False))]
+    X, values = X[kept], values[kept]
+    with one_blas_thread():
+        search = Search(space.domain, X, standardise(values)[0])
+        findings = search.run()
+    modelled = tuple(trials[i] for i in kept.tolist())
+    return Effects(space, modelled, X, values, left_out, search.fit, findings)
+
+
+def assessed(completed: list[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
+    """Return the parameters that can be assessed, and the others with the reason."""
+    common: dict[str, BaseDistribution] = dict(intersection_search_space(completed))
+    every: dict[str, int] = {}
+    for trial in completed:
+        for name in trial.distributions:
+            every[name] = every.get(name, 0) + 1
+    left_out = {}
+    for name in sorted(every, key=natural):
+        if every[name] < len(completed):
+            left_out[name] = f"which only {every[name]} of {len(completed)} trials have"
+        elif name not in common:
+            left_out[name] = "whose range varies between trials"
+        elif common[name].single():
+            left_out[name] = "which has a single value"
+    space = {name: d for name, d in common.items() if name not in left_out}
+    return SearchSpace({name: space[name] for name in sorted(space, key=natural)}), left_out
+
+
+def ordinary(values: FloatArray) -> IntArray:
+    """Return the rows of values (n,) that are not far outside of the others.
+
+    A single diverged trial would otherwise be all that there is to explain.
+    """
+    if not len(values):
+        return np.arange(0)
+    low, high = np.quantile(values, [0.05, 0.95])
+    reach = FENCE * (high - low)
+    inside = (values >= low - reach) & (values <= high + reach)
+    return np.flatnonzero(inside | (reach == 0.0))
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a key that sorts x2 before x10."""
+    pieces = re.split(r"(\d+)", name)
+    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in pieces if p]

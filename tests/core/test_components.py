@@ -1,0 +1,73 @@
+"""The posterior of single terms, against the joint normal distribution of everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.models.anova import Features
+from optuna_hdbo._core.models.anova import Fit
+from optuna_hdbo._core.models.anova import Model
+from optuna_hdbo._core.models.anova import Term
+from optuna_hdbo._core.models.components import Components
+
+
+Array = NDArray[np.float64]
+
+DOMAIN = Domain(
+    ("x", "y", "kind"), (None, None, np.arange(3.0)), np.array([False, False, True]), {}
+)
+TERMS: tuple[Term, ...] = ((0,), (1,), (2,), (0, 1), (0, 2))
+FIT = Fit(TERMS, np.array([0.3, -0.5, 0.0]), np.log([0.4, 0.2, 0.3, 0.5, 0.1]), -2.0, -1.5)
+N = 14
+
+
+@pytest.fixture
+def data() -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.random((N, 2)), rng.integers(0, 3, N).astype(float)])
+    return X, rng.standard_normal(N)
+
+
+def gram_of(fit: Fit, points: Array) -> Array:
+    """The prior covariances of values at points, less the variance of the constant."""
+    gram = Model(Features(DOMAIN, points), np.zeros(len(points)), fit.terms).gram(fit)
+    return np.asarray(gram - 1.0)
+
+
+@pytest.mark.parametrize("terms", [((0,),), ((2,),), ((0,), (1,), (0, 1)), ((0,), (2,), (0, 2))])
+def test_terms_have_their_conditional_distribution(
+    terms: tuple[Term, ...], data: tuple[Array, Array]
+) -> None:
+    X, y = data
+    rng = np.random.default_rng(1)
+    Z = np.column_stack([rng.random((6, 2)), np.arange(6.0) % 3])
+    mean, variance = Components(DOMAIN, X, y, FIT).of(terms, Z)
+    C = gram_of(FIT, X) + 1.0 + np.exp(FIT.log_noise) * np.eye(N)
+    part = gram_of(FIT.without(set(TERMS) - set(terms)), np.vstack([X, Z]))
+    solved = np.linalg.solve(C, part[:N, N:])
+    np.testing.assert_allclose(mean, solved.T @ y, atol=1e-9)
+    np.testing.assert_allclose(variance, np.diag(part[N:, N:] - part[N:, :N] @ solved), atol=1e-9)
+
+
+def test_what_is_left_out_is_predicted_from_the_others(data: tuple[Array, Array]) -> None:
+    X, y = data
+    mean, variance = Components(DOMAIN, X, y, FIT).left_out()
+    C = gram_of(FIT, X) + 1.0 + np.exp(FIT.log_noise) * np.eye(N)
+    for i in range(N):
+        rest = np.delete(np.arange(N), i)
+        weights = np.linalg.solve(C[np.ix_(rest, rest)], C[rest, i])
+        assert mean[i] == pytest.approx(weights @ y[rest])
+        assert variance[i] == pytest.approx(C[i, i] - weights @ C[rest, i])
+
+
+def test_terms_and_residuals_add_up_to_the_values(data: tuple[Array, Array]) -> None:
+    X, y = data
+    fit = replace(FIT, log_noise=np.log(0.05))
+    components = Components(DOMAIN, X, y, fit)
+    total = components.of(TERMS, X)[0] + components.residuals
+    np.testing.assert_allclose(total - total.mean(), y - y.mean(), atol=1e-9)
