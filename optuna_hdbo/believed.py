@@ -15,9 +15,9 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.importance import fitted_posterior
-from optuna_hdbo.importance import observed
 
 
 if TYPE_CHECKING:

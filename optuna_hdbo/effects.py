@@ -22,8 +22,8 @@ from optuna_hdbo._core.models.interactions import Findings
 from optuna_hdbo._core.models.interactions import Search
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
+from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo.importance import observed
 
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from optuna_hdbo.importance import Target
+    from optuna_hdbo._study.observed import Target
 
 
 FENCE = 10.0

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from collections.abc import Mapping
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,14 +24,13 @@ from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study
+from optuna_hdbo._study.observed import Target
+from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
-
-
-Target = Callable[[FrozenTrial], float]
 
 
 class GradISImportanceEvaluator(BaseImportanceEvaluator):
@@ -158,35 +154,6 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         with one_blas_thread():
             scores = grad_is(fitted_posterior(domain, X, y), domain, self._n_points, rng)
         return dict(zip(domain.names, scores.tolist(), strict=True))
-
-
-def observed(
-    completed: Sequence[FrozenTrial],
-    space: SearchSpace,
-    distributions: Mapping[str, BaseDistribution],
-    target: Target | None = None,
-) -> tuple[list[FrozenTrial], FloatArray, FloatArray]:
-    """Return the trials with a finite value and all parameters of a space, and them as arrays.
-
-    Returns
-    -------
-    trials : list of FrozenTrial
-    X : FloatArray, shape (n, D)
-    values : FloatArray, shape (n,)
-        In the objective's units, or those of ``target``.
-    """
-    trials, rows, values = [], [], []
-    for trial in completed:
-        value = trial.value if target is None else target(trial)
-        complete = distributions.keys() <= trial.params.keys()
-        if complete and value is not None and np.isfinite(value):
-            row = space.encode(trial.params)
-            if row is not None:
-                trials.append(trial)
-                rows.append(row)
-                values.append(float(value))
-    X = np.array(rows) if rows else np.empty((0, len(space.domain)))
-    return trials, X, np.array(values)
 
 
 def fitted_posterior(domain: Domain, X: FloatArray, y: FloatArray) -> Posterior:

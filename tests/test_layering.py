@@ -43,7 +43,7 @@ BELOW = {
     "structure": {"_core", "_study", "methods"},
     "importance": {"_core", "_study", "methods"},
     "effects": {"_core", "_study", "importance"},
-    "interactions": {"_core", "effects", "importance"},
+    "interactions": {"_core", "_study", "effects"},
     "visualization": {
         "_core",
         "_figures",

@@ -18,8 +18,8 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
+from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo.importance import observed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 
 
