@@ -84,8 +84,13 @@ def children_of(node: Node, k: int) -> list[Node]:
     return children
 
 
-def sweeps(root: Node, k: int, power: float, resolve: Callable[[Node, Node], None]) -> None:
-    """Lines 5-28 of Algorithm 3, for ever; ``resolve`` gives a child its g."""
+def sweeps(
+    root: Node, k: int, power: float, resolve: Callable[[Node, Node], None], fixed: bool = False
+) -> None:
+    """Lines 5-28 of Algorithm 3, for ever; ``resolve`` gives a child its g.
+
+    With ``fixed``, min{depth(T), h_max(n)} is that at the beginning of a sweep.
+    """
     tree = [root]
     n = 1
     while True:
@@ -98,7 +103,9 @@ def sweeps(root: Node, k: int, power: float, resolve: Callable[[Node, Node], Non
             depth = max(len(node.path) for node in leaves)
             # Where h_max(n) is above every leaf, the sweep would be empty for ever.
             h_max = max(n**power, min(len(node.path) for node in leaves))
-            if h > min(depth, h_max):
+            if h == 0 or not fixed:
+                last = min(depth, h_max)
+            if h > last:
                 break
             here = [node for node in leaves if len(node.path) == h]
             if here:
@@ -120,7 +127,9 @@ class OutOfBudgetError(Exception):
     pass
 
 
-def soo(f: Function, k: int, power: float, sizes: Sizes, budget: int) -> list[str]:
+def soo(
+    f: Function, k: int, power: float, sizes: Sizes, budget: int, fixed: bool = False
+) -> list[str]:
     """Return the paths in the order of evaluation, to the end where there is one."""
     paths: list[str] = []
 
@@ -133,7 +142,7 @@ def soo(f: Function, k: int, power: float, sizes: Sizes, budget: int) -> list[st
     root = root_of(sizes)
     try:
         evaluate(None, root)
-        sweeps(root, k, power, evaluate)
+        sweeps(root, k, power, evaluate, fixed)
     except OutOfBudgetError:
         pass
     return paths

@@ -121,6 +121,7 @@ WRONG_TREES: list[tuple[str, Any]] = [
     ("depth_exponent", 1.5),
     ("depth_exponent", math.nan),
     ("depth_exponent", None),
+    ("depth_limit", "late"),
     ("n_startup_trials", -1),
     ("width", 0),
     ("width", math.inf),
@@ -145,7 +146,7 @@ def test_wrong_settings_of_trees_are_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"^{name} must be .* but got ") as error:
         BaMSOOSampler(**{name: value})
     assert repr(value) in str(error.value)
-    own = {"branching", "depth_exponent", "n_startup_trials"}
+    own = {"branching", "depth_exponent", "depth_limit", "n_startup_trials"}
     if name in own and (name, value) != ("depth_exponent", None):  # None: SOO's own rule
         with pytest.raises(ValueError, match=rf"^{name} must be .* but got "):
             SOOSampler(**{name: value})

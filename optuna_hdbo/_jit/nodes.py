@@ -26,7 +26,8 @@ N_LINKS = 11
 
 # Entries of Nodes.state.
 COUNT, DEEPEST, LEVEL, EXPANSIONS, TESTS, EXPANDING, CHILD, SINCE, N_REJECTED, ASKED = range(10)
-N_STATE = 10
+LAST_LEVEL = 10  # where the sweep ends, if that is decided when it begins
+N_STATE = 11
 
 LOWEST = -1.7976931348623157e308
 """The score of what is worse than any value, and yet opened when nothing else is left."""

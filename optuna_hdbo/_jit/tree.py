@@ -41,7 +41,8 @@ class Rule(NamedTuple):
     as it was given first.
 
     ``exponent`` limits the depth to ``n ** exponent``. A negative one, which only a tree's
-    creator sees, stands for 1 on a finite space and for 0.5 elsewhere.
+    creator sees, stands for 1 on a finite space and for 0.5 elsewhere. With ``fixed_limit`` the
+    depth at which a sweep ends is decided when it begins. Else it grows with the expansions.
     """
 
     branching: int
@@ -52,6 +53,7 @@ class Rule(NamedTuple):
     patience: int = 0
     renew: bool = False
     explore: int = 0
+    fixed_limit: bool = False
 
 
 class Model(NamedTuple):
@@ -190,8 +192,10 @@ def select(rule, columns, tree, model, x, f, r2, k):
     if deepest > state[nodes.DEEPEST]:
         deepest = float(state[nodes.DEEPEST])
     while True:
-        if state[nodes.LEVEL] > deepest:
+        last = float(state[nodes.LAST_LEVEL]) if rule.fixed_limit else deepest
+        if state[nodes.LEVEL] > last:
             state[nodes.LEVEL] = 0
+            state[nodes.LAST_LEVEL] = int(deepest)
             tree.limit[0] = -np.inf
         leaf = tree.heaps[state[nodes.LEVEL]]
         if leaf < 0 or tree.score[leaf] <= tree.limit[0]:

@@ -15,6 +15,8 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.tree.nodes import DEPTH_LIMITS
+from optuna_hdbo._core.tree.nodes import DepthLimit
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.search import TreeSearch
@@ -55,6 +57,7 @@ class BaMSOO:
         *,
         branching: Literal[2, 3] = 3,
         depth_exponent: float = 0.7,
+        depth_limit: DepthLimit = "growing",
         width: float | None = 0.5,
         explore: int | None = 2,
         eta: float = 1.0,
@@ -69,6 +72,7 @@ class BaMSOO:
     ) -> None:
         check_branching(branching)
         check_fraction("depth_exponent", depth_exponent)
+        check_choice("depth_limit", depth_limit, DEPTH_LIMITS)
         check_fraction("eta", eta)
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
@@ -87,6 +91,7 @@ class BaMSOO:
             patience=int(patience),
             renew=bool(renew),
             explore=0 if explore is None else int(explore),
+            fixed_limit=depth_limit == "fixed",
         )
         self._fixed = KernelParams.parse(kernel_params)
         bounds = Bounds(noise=(1e-8, 1e-5 if deterministic_objective else 1.0))

@@ -114,6 +114,7 @@ class GPMI:
         check_choice("decomposition_search", decomposition_search, tuple(SEARCHES))
         check_integer("n_decompositions", n_decompositions, 0, optional=True)
         self.exploration = exploration
+        self.delta = float(delta)
         self.root_alpha = math.sqrt(math.log(2.0) - math.log(delta))  # Theorem 2
         self.beta = beta
         self.min_exploration = min_exploration
@@ -183,7 +184,8 @@ class GPMI:
         """Return mu_t + phi_t where the constraints' lower bounds admit it; less elsewhere."""
         width = OPTIMISM
         if self.exploration == "ucb":
-            width = root_beta(self.beta, len(seen.y), domain.breadth, domain.breadth)
+            n, d = len(seen.y), domain.breadth
+            width = root_beta(self.beta, n, d, d, delta=self.delta)
         return feasibility.admitted(self._instance(posterior, seen, domain, group), width)
 
     def _instance(
@@ -197,7 +199,7 @@ class GPMI:
             return Analytic.mi(posterior, self.root_alpha, gamma, self.min_exploration, group)
         groups = posterior.kernel.groups
         d = len(domain) if group is None else len(groups[group])
-        width = root_beta(self.beta, len(seen.y), d, len(domain), len(groups))
+        width = root_beta(self.beta, len(seen.y), d, len(domain), len(groups), self.delta)
         return Analytic.ucb(posterior, max(width, self.min_exploration), group)
 
     def _per_group(

@@ -13,7 +13,10 @@ from typing import Literal
 
 from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_branching
+from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_fraction
+from optuna_hdbo._core.tree.nodes import DEPTH_LIMITS
+from optuna_hdbo._core.tree.nodes import DepthLimit
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.search import TreeSearch
@@ -38,13 +41,19 @@ class SOO:
     """Settings of Wang et al. (2014), who split cells in two."""
 
     def __init__(
-        self, *, branching: Literal[2, 3] = 3, depth_exponent: float | None = None
+        self,
+        *,
+        branching: Literal[2, 3] = 3,
+        depth_exponent: float | None = None,
+        depth_limit: DepthLimit = "growing",
     ) -> None:
         check_branching(branching)
+        check_choice("depth_limit", depth_limit, DEPTH_LIMITS)
         if depth_exponent is not None:
             check_fraction("depth_exponent", depth_exponent)
         exponent = -1.0 if depth_exponent is None else float(depth_exponent)
-        rule = Rule(branching=int(branching), exponent=exponent)
+        fixed = depth_limit == "fixed"
+        rule = Rule(branching=int(branching), exponent=exponent, fixed_limit=fixed)
         self._search = TreeSearch(self.name, Replay(rule, None))
 
     def validate(self, domain: Domain) -> None:

@@ -39,6 +39,8 @@ class BaMSOOSampler(PublishedSampler):
         Children of a cell. In three, the middle child keeps its parent's centre and value.
     depth_exponent : float
         The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1].
+    depth_limit : {"growing", "fixed"}
+        As for :class:`SOOSampler`.
     width : float or None
         Standard deviations between the mean and the upper bound; ``None`` is the paper's
         B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
@@ -96,6 +98,7 @@ class BaMSOOSampler(PublishedSampler):
         *,
         branching: Literal[2, 3] = 3,
         depth_exponent: float = 0.7,
+        depth_limit: Literal["growing", "fixed"] = "growing",
         width: float | None = 0.5,
         explore: int | None = 2,
         eta: float = 1.0,
@@ -117,6 +120,7 @@ class BaMSOOSampler(PublishedSampler):
             self._method_class()(
                 branching=branching,
                 depth_exponent=depth_exponent,
+                depth_limit=depth_limit,
                 width=width,
                 explore=explore,
                 eta=eta,

@@ -23,9 +23,10 @@ class GPMISampler(PublishedSampler):
     ICML 2014) maximises the posterior mean plus
     ``phi(x) = sqrt(alpha) (sqrt(var(x) + gamma) - sqrt(gamma))`` with ``alpha = log(2 / delta)``,
     where ``gamma`` adds up the variances that the chosen points had before they were observed.
-    GP-UCB, in contrast, explores more and more. By default these queries take turns with expected
-    improvements, and two priors of the lengthscales take turns as well; :meth:`as_published` gives
-    the paper's algorithm.
+    GP-UCB, in contrast, explores more and more. By default every other query maximises the
+    expected improvement instead. Two models with different priors of the lengthscales compete, and
+    one is drawn for each query by the evidence for it. :meth:`as_published` gives the paper's
+    algorithm.
 
     Erratum, by the authors themselves: the proof of the regret bound is wrong (its Lemma 1 takes
     the maximiser for a fixed point), and no bound is known. GP-MI can be over-confident, stop
@@ -39,7 +40,8 @@ class GPMISampler(PublishedSampler):
     delta : float
         Failure probability, in (0, 1). Smaller values explore more; the effect is logarithmic.
     beta : float, callable or str
-        Width of the bound for ``exploration="ucb"``, as for :class:`AddGPUCBSampler`.
+        Width of the bound for ``exploration="ucb"``, as for :class:`AddGPUCBSampler`. The
+        failure probability of ``"theory"`` is ``delta``.
     min_exploration : float
         Smallest phi of ``"mi"`` and ``"ucb"``, in standard deviations. The paper has 0.
     alternate : bool

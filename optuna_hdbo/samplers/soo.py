@@ -41,6 +41,9 @@ class SOOSampler(PublishedSampler):
         The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1]. Small values
         search broadly, large ones deeply. ``None`` is 0.5. It is 1 where every parameter has
         finitely many values: there the cells of one configuration limit the depth.
+    depth_limit : {"growing", "fixed"}
+        Whether the depth at which a sweep ends grows while the sweep opens leaves, or is fixed
+        when the sweep begins. The papers' pseudo-code can be read either way.
     seed : int or None
         Only the first trial, and parameters outside of the relative search space, need it.
     n_startup_trials : int
@@ -69,6 +72,7 @@ class SOOSampler(PublishedSampler):
         *,
         branching: Literal[2, 3] = 3,
         depth_exponent: float | None = None,
+        depth_limit: Literal["growing", "fixed"] = "growing",
         seed: int | None = None,
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
@@ -76,7 +80,9 @@ class SOOSampler(PublishedSampler):
         consider_pruned_trials: bool = True,
     ) -> None:
         super().__init__(
-            self._method_class()(branching=branching, depth_exponent=depth_exponent),
+            self._method_class()(
+                branching=branching, depth_exponent=depth_exponent, depth_limit=depth_limit
+            ),
             seed=seed,
             n_startup_trials=n_startup_trials,
             independent_sampler=independent_sampler,

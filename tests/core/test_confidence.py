@@ -22,6 +22,9 @@ def test_the_theorem(t: int, d: int, n_columns: int, n_groups: int) -> None:
     expected = 2 * math.log(n_groups * math.pi**2 * t**2 / 0.2)
     expected += 2 * d * math.log(n_columns * t**3)
     assert root_beta("theory", t, d, n_columns, n_groups) ** 2 == pytest.approx(expected)
+    rarely = root_beta("theory", t, d, n_columns, n_groups, delta=1e-6) ** 2
+    assert rarely - expected == pytest.approx(2 * math.log(0.1 / 1e-6))
+    assert math.isfinite(root_beta("theory", t, d, n_columns, n_groups, delta=1e-320))
 
 
 def test_numbers_and_callables() -> None:

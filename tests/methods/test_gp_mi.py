@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo.methods import gp_mi
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_mi import GPMI
 
@@ -239,6 +241,25 @@ def test_the_optimum_of_a_smooth_function_is_found(exploration: Any) -> None:
 def test_wrong_settings_are_named(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=f"^{name} must be .* but got "):
         GPMI(**{name: value})
+
+
+def test_the_failure_probability_is_that_of_the_theorem_of_gp_ucb_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Section 5.1 has the same delta for both algorithms."""
+    deltas: list[float] = []
+    known = gp_mi.root_beta
+
+    def recording(*args: Any, **settings: Any) -> float:
+        deltas.append(inspect.signature(known).bind(*args, **settings).arguments["delta"])
+        return known(*args, **settings)
+
+    monkeypatch.setattr(gp_mi, "root_beta", recording)
+    ledger = Ledger.started(make_domain(None, None), 5, peak)
+    method = GPMI(exploration="ucb", beta="theory", delta=1e-6, alternate=False)
+    method.suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert deltas
+    assert set(deltas) == {1e-6}
 
 
 @pytest.mark.parametrize("delta", [1e-320, 0.999])

@@ -84,6 +84,9 @@ def test_soo_is_algorithm_2(
     expected = reference.soo(f, k, power, (0,) * dim, n)
     assert run(SOO(branching=k, depth_exponent=power), f, dim, n) == expected
     assert len(set(expected)) == n
+    fixed = reference.soo(f, k, power, (0,) * dim, n, fixed=True)
+    assert run(SOO(branching=k, depth_exponent=power, depth_limit="fixed"), f, dim, n) == fixed
+    assert fixed != expected
 
 
 @every_branching

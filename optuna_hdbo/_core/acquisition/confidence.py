@@ -13,7 +13,7 @@ import numpy as np
 Beta = float | Callable[[int], float] | Literal["practical", "theory"]
 
 DELTA = 0.1
-"""Failure probability of the theorem's schedule."""
+"""Failure probability of the theorems' schedules, unless another one is given."""
 
 
 def check_beta(beta: Beta) -> None:
@@ -45,14 +45,16 @@ def _check_arity(beta: Callable[..., float]) -> None:
         ) from error
 
 
-def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> float:
+def root_beta(
+    beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1, delta: float = DELTA
+) -> float:
     """Return the square root of beta_t.
 
     Parameters
     ----------
     beta : float, callable or str
         ``"practical"`` is 0.2 d log(2 t) (Kandasamy et al. 2015, section 4.4); ``"theory"`` is
-        2 log(M pi^2 t^2 / (2 delta)) + 2 d log(D t^3) (Theorem 5 there) with delta = 0.1.
+        2 log(M pi^2 t^2 / (2 delta)) + 2 d log(D t^3) (Theorem 5 there).
     t : int
         Observations used, from 1.
     d : int
@@ -61,6 +63,8 @@ def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> 
         D, the dimension of the problem.
     n_groups : int
         M, the number of sub-problems.
+    delta : float
+        Failure probability of ``"theory"``.
 
     Raises
     ------
@@ -77,7 +81,7 @@ def root_beta(beta: Beta, t: int, d: int, n_columns: int, n_groups: int = 1) -> 
     elif beta == "practical":
         value = 0.2 * d * math.log(2.0 * t)
     elif beta == "theory":
-        value = 2.0 * math.log(n_groups * t**2 * math.pi**2 / (2.0 * DELTA))
+        value = 2.0 * math.log(n_groups * t**2 * math.pi**2 / (2.0 * max(delta, 1e-300)))
         value += 2.0 * d * math.log(n_columns * t**3)
     else:
         value = float(beta)

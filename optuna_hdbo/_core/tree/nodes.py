@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from optuna_hdbo._jit.tree import Rule as Rule
 
 
 ALPHABET = "012"
+
+DepthLimit = Literal["growing", "fixed"]
+DEPTH_LIMITS = ("growing", "fixed")
 
 _EMPTY = np.empty(0)
 

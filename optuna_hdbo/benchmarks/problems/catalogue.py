@@ -50,7 +50,7 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "hartmann6-50": part(functions.hartmann6(), 50),
         "styblinski4-50": part(functions.styblinski(4), 50),
         "branin-50": part(functions.branin(), 50),
-        "fbranin-50": selection.copies(functions.branin(), 50),
+        "fbranin-50": selection.copies(functions.branin(top=10.0), 50),
         "fhm6-50": selection.copies(functions.hartmann6(), 50),
         "fst4-50": selection.copies(functions.styblinski(4), 50),
         "hartmann6-200": part(functions.hartmann6(), 200),

@@ -128,15 +128,15 @@ def zakharov(d: int) -> Function:
     return Function(evaluate, _cube(d, -5.0, 10.0), np.zeros(d), 0.0)
 
 
-def branin() -> Function:
-    """Branin on [-5, 10] x [0, 15]; three global minima."""
+def branin(top: float = 15.0) -> Function:
+    """Branin on [-5, 10] x [0, top]; three global minima, of which two are below 10."""
 
     def evaluate(x: FloatArray) -> float:
         u, v = x
         valley = v - 5.1 / (4.0 * np.pi**2) * u**2 + 5.0 / np.pi * u - 6.0
         return float(valley**2 + 10.0 * (1.0 - 1.0 / (8.0 * np.pi)) * np.cos(u) + 10.0)
 
-    box = np.array([[-5.0, 10.0], [0.0, 15.0]])
+    box = np.array([[-5.0, 10.0], [0.0, top]])
     return Function(evaluate, box, np.array([np.pi, 2.275]), 10.0 / (8.0 * np.pi))
 
 

@@ -4,6 +4,7 @@ copies
     F(x) = f(x_1) + 0.1 f(x_2) + 0.01 f(x_3) over three blocks of parameters and inert ones:
     important, unimportant, nearly and wholly irrelevant parameters. Positions and directions are
     drawn as for the embedded instances; ``groups`` are the three blocks, the important one first.
+    Branin's box is [-5, 10] x [0, 10] there, as in the paper's appendix D.
 rotated
     A function of the first coordinates of a rotated [-1, 1]^D, the rotation drawn uniformly: no
     parameter is without effect, and no subset of them will do.

@@ -60,5 +60,15 @@ def test_ms_ucb(tmp_path: Path) -> None:
     assert "ackley-50" not in two
     assert "| ackley-100 | 3 | 3 | 1 (1, 1) | 4 (4, 4) |" in three
     assert len(list(tmp_path.iterdir())) == 3
+    published = "MSUCBSampler:published"
+    results += [result("ackley-100", f"{published}{more}", 0, 5.0) for more in ("", ",n0=10")]
+    one, two, three = ms_ucb.make(results, tmp_path).split("## ")[1:]
+    assert "`MSUCBSampler:published` |" in one
+    assert "n0" not in one
+    assert (
+        "| `MSUCBSampler:published` | `MSUCBSampler:n0=10` | `MSUCBSampler:published,n0=10` |"
+        in two
+    )
+    assert "published" not in three
     with pytest.raises(ValueError, match="results must hold runs of MSUCBSampler"):
         ms_ucb.make([result("ackley-50", "gp", 0, 1.0)], tmp_path)

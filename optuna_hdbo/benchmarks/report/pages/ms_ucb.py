@@ -1,12 +1,15 @@
 """Figures 1 to 3 of Tran-The et al. (2020): dimensions, numbers of subspaces, their dimension.
 
 It wants runs with MS-UCB and with the whole cube as its only subspace, which is GP-UCB at as many
-evaluations of the acquisition, and on ``ackley-100`` and ``ellipsoid-100`` with other settings::
+evaluations of the acquisition, and on ``ackley-100`` and ``ellipsoid-100`` with other settings,
+one at a time. Settings may be around the default or around the published ones, as below::
 
     run --problems ackley-50,levy-50,ellipsoid-50,camelback-50,ackley-100,levy-100,ellipsoid-100
         --rivals "MSUCBSampler,MSUCBSampler:d=1000,anchors=None" --seeds 0-9 --out ms_ucb.jsonl
     run --problems ackley-100,ellipsoid-100 --seeds 0-9 --out ms_ucb.jsonl --rivals
-        "MSUCBSampler:n0=10,MSUCBSampler:alpha=1,MSUCBSampler:d=1,MSUCBSampler:d=2,MSUCBSampler:d=10"
+        "MSUCBSampler:published,MSUCBSampler:published,n0=10,MSUCBSampler:published,alpha=1"
+    run --problems ackley-100,ellipsoid-100 --seeds 0-9 --out ms_ucb.jsonl --rivals
+        "MSUCBSampler:d=1,MSUCBSampler:d=2,MSUCBSampler:d=10"
     page ms_ucb ms_ucb.jsonl --out pages
 """
 
@@ -20,6 +23,7 @@ import numpy as np
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.report import curves
 from optuna_hdbo.benchmarks.report.curves import Result
+from optuna_hdbo.benchmarks.rivals import registry
 
 
 FAMILIES = ("ackley", "levy", "ellipsoid", "camelback")
@@ -38,15 +42,15 @@ def make(results: Sequence[Result], folder: Path) -> str:
         )
     varied = [r for r in runs if _setting(r) is not None]
     plain = [r for r in runs if _setting(r) is None]
-    defaults = [r for r in plain if r["rival"] == "MSUCBSampler"]
+    starts = [r for r in plain if r["rival"] in ("MSUCBSampler", "MSUCBSampler:published")]
     lines = ["# MS-UCB: the paper's figures"]
     for number, title, chosen, only in (
         (1, "Dimensions", plain, problems),
-        (2, "Numbers of subspaces", [*defaults, *_with(varied, "n0", "alpha")], VARIED),
-        (3, "Dimension of the subspaces", [*defaults, *_with(varied, "d")], VARIED),
+        (2, "Numbers of subspaces", _around(starts, varied, "n0", "alpha"), VARIED),
+        (3, "Dimension of the subspaces", _around(starts, varied, "d"), VARIED),
     ):
         panels = [(p, rows) for p in only if (rows := curves.by_label(chosen, p))]
-        if not panels or (number > 1 and chosen == defaults):
+        if not panels:
             continue
         image = f"ms_ucb_figure{number}.png"
         curves.draw(panels, _log_regret, "log10 regret", folder / image, log=False)
@@ -60,16 +64,19 @@ def make(results: Sequence[Result], folder: Path) -> str:
 
 
 def _setting(result: Result) -> str | None:
-    """Return which of N0, alpha and d alone was changed from the default, if one was."""
-    name, _, settings = result["rival"].partition(":")
-    if name != "MSUCBSampler" or "," in settings:
+    """Return which of N0, alpha and d alone was set, if exactly one was."""
+    rival = registry.parse(result["rival"])
+    if rival.name != "MSUCBSampler" or len(rival.settings) != 1:
         return None
-    key = settings.partition("=")[0]
+    (key,) = rival.settings
     return key if key in ("n0", "alpha", "d") else None
 
 
-def _with(results: Sequence[Result], *keys: str) -> list[Result]:
-    return [r for r in results if _setting(r) in keys]
+def _around(starts: Sequence[Result], varied: Sequence[Result], *keys: str) -> list[Result]:
+    """Return the runs in which one of the keys was set, after those that they depart from."""
+    chosen = [r for r in varied if _setting(r) in keys]
+    published = {registry.parse(r["rival"]).published for r in chosen}
+    return [r for r in starts if registry.parse(r["rival"]).published in published] + chosen
 
 
 def _log_regret(result: Result) -> FloatArray:
