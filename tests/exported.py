@@ -7,6 +7,7 @@ from collections.abc import Callable
 from histories import THOROUGH
 
 import optuna_hdbo
+from optuna_hdbo import baselines
 from optuna_hdbo.samplers.base import MethodSampler
 
 
@@ -19,6 +20,16 @@ PUBLISHED: dict[str, Create] = {
     f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
     for name, sampler in SAMPLERS.items()
     if hasattr(sampler, "as_published")  # a portfolio has no paper
+}
+BASELINES: dict[str, Create] = {
+    name: getattr(baselines, name) for name in baselines.__all__ if name.endswith("Sampler")
+}
+"""The samplers that others are compared with. They have a shorter contract of their own."""
+
+PUBLISHED_BASELINES: dict[str, Create] = {
+    f"{name}, published": sampler.as_published  # type: ignore[attr-defined]
+    for name, sampler in BASELINES.items()
+    if hasattr(sampler, "as_published")
 }
 EVERY = {**SAMPLERS, **PUBLISHED}
 

@@ -18,6 +18,7 @@ OPTUNA_FLOORS = {
     "_figures",
     "_story",
     "_study",
+    "baselines",
     "believed",
     "benchmarks",
     "effects",
@@ -36,6 +37,7 @@ BELOW = {
     "portfolio": {"_core", "methods"},
     "_study": {"_core", "methods"},
     "samplers": {"_core", "_study", "methods", "portfolio"},
+    "baselines": {"methods", "samplers"},
     "_story": {"_core", "_study", "methods", "portfolio"},
     "_figures": {"_core", "_story", "_study", "effects", "interactions", "structure"},
     "believed": {"_core", "_study", "importance"},
@@ -91,6 +93,7 @@ ROOMS = {
     "tree": {*GROUND, "gp"},
     "acquisition": {*GROUND, "gp", "models"},
     "maximise": {*GROUND, "gp", "models", "acquisition"},
+    "embeddings": {*GROUND, "gp", "models", "acquisition", "maximise"},
 }
 """Room or file of _core -> those of _core that it may import, beside itself."""
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_hdbo._jit import nodes
+from optuna_hdbo._jit.cells import edge
 from optuna_hdbo._jit.cells import place
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
@@ -43,6 +44,9 @@ class Rule(NamedTuple):
     ``exponent`` limits the depth to ``n ** exponent``. A negative one, which only a tree's
     creator sees, stands for 1 on a finite space and for 0.5 elsewhere. With ``fixed_limit`` the
     depth at which a sweep ends is decided when it begins. Else it grows with the expansions.
+
+    With ``slope`` > 0 there are no sweeps: the leaf of the largest score plus ``slope`` times half
+    its cell's diagonal is opened, which is DOO (Munos 2011).
     """
 
     branching: int
@@ -54,6 +58,7 @@ class Rule(NamedTuple):
     renew: bool = False
     explore: int = 0
     fixed_limit: bool = False
+    slope: float = 0.0
 
 
 class Model(NamedTuple):
@@ -177,9 +182,36 @@ def close(tree):
 
 
 @compiled_in_order
+def most_optimistic(rule, columns, tree):
+    """Remove and return the leaf that may hold the largest value, or -1 if there is none.
+
+    The leaves of a depth have cells of one size, or nearly so where columns are discrete. So only
+    the best leaf of every depth is looked at.
+    """
+    best, highest = -1, -np.inf
+    for depth in range(tree.state[nodes.DEEPEST] + 1):
+        leaf = tree.heaps[depth]
+        if leaf < 0:
+            continue
+        square = 0.0
+        for i in range(tree.low.shape[1]):
+            low, high = tree.low[leaf, i], tree.high[leaf, i]
+            if columns.sizes[i] == 0.0 or high - low > 1.0:  # else a single value
+                square += (edge(columns, i, high) - edge(columns, i, low)) ** 2
+        bound = tree.score[leaf] + rule.slope * 0.5 * math.sqrt(square)
+        if best < 0 or bound > highest:
+            best, highest = depth, bound
+    if best < 0:
+        return -1
+    return nodes.pop(tree, best)
+
+
+@compiled_in_order
 def select(rule, columns, tree, model, x, f, r2, k):
     """Go on with the sweep to the next leaf to open; return it, or -1 if there is none."""
     state = tree.state
+    if rule.slope > 0.0:
+        return most_optimistic(rule, columns, tree)
     shallowest = 0
     while shallowest <= state[nodes.DEEPEST] and tree.heaps[shallowest] < 0:
         shallowest += 1

@@ -24,7 +24,6 @@ from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
-from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.region import Region
@@ -165,21 +164,6 @@ class TuRBO:
             feasibility = replace(feasibility, feasible=found)
         inside = region.contains(seen.X)
         inside[run.centre] = True
-        free = None
-        if region.domain.gates:  # the region stays in one branch
-            free = region.domain.active(region.centre[None])[0] & ~region.domain.deciding
-            free |= ~free.any()
-        best = region.inward(good_points(seen.X[inside], feasibility.merit[inside]))
-        acquisition = region.view_feasibility(feasibility).improvement(
-            region.view(model.posterior)
-        )
-        u = maximise(
-            acquisition,
-            region.inner,
-            region.inner.snap(best),
-            region.inward(seen.known),
-            rng,
-            free=free,
-            effort=DEFAULT_EFFORT.at(len(seen.y)),
-        )
-        return region.outward(u)
+        good = good_points(seen.X[inside], feasibility.merit[inside])
+        effort = DEFAULT_EFFORT.at(len(seen.y))
+        return region.improve(model.posterior, feasibility, good, seen.known, rng, effort)

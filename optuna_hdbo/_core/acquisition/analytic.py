@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,13 @@ class Analytic:
     def log_ei(cls, posterior: Posterior, incumbent: float) -> Analytic:
         """Return log E[max(f - incumbent, 0)] (Ament et al. 2023)."""
         return cls(posterior, posterior.kernel, jit.LOG_EI, (incumbent, 0.0))
+
+    @classmethod
+    def log_pi(cls, posterior: Posterior, incumbent: float) -> Analytic:
+        """Return log P(f >= incumbent), the probability of improvement (Kushner 1964)."""
+        mirrored = copy.copy(posterior)
+        mirrored.alpha = -posterior.alpha
+        return cls.log_feasible(mirrored, -incumbent)
 
     @classmethod
     def log_feasible(cls, posterior: Posterior, largest: float) -> Analytic:

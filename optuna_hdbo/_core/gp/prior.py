@@ -30,12 +30,15 @@ class Prior:
         Whether Gamma(2, M) on each of M fitted scales and Gamma(1.1, 30) on the noise apply.
         Groups that share one scale count as one: a sum over D single columns then has Gamma(2, 1)
         on the variance of each column.
+    tau : float
+        Global scale of the ``"sparse"`` prior.
     """
 
     lengthscale: PriorName = "inverse-square"
     dimension: int = 1
     scale: bool = True
     noise: bool = True
+    tau: float = 0.1
 
     def of_lengthscales(self, u: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density at l = exp(u) and its derivative in u."""
@@ -49,8 +52,7 @@ class Prior:
             # A density of l itself, not of log l: its mode is exp(mu - sigma^2).
             z = (u - np.sqrt(2.0) - 0.5 * np.log(self.dimension)) / 3.0
             return float(-(u + 1.5 * z**2).sum()), -1.0 - z
-        tau = 0.1
-        ratio = 1.0 / (tau * square)
+        ratio = 1.0 / (self.tau * square)
         return float(-np.log1p(ratio**2).sum()), 4.0 * ratio**2 / (1.0 + ratio**2)
 
     def of_scales(self, v: FloatArray) -> tuple[float, FloatArray]:

@@ -19,6 +19,8 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.lazy import cached_property
+from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import maximise
 
 
 MOST_UNEQUAL = 20.0
@@ -114,6 +116,43 @@ class Region:
         seen.X = self.inward(posterior.X)
         seen.features = seen.kernel.features(seen.X)
         return seen
+
+    def improve(
+        self,
+        posterior: Posterior,
+        feasibility: Feasibility,
+        good: FloatArray,
+        known: FloatArray,
+        rng: np.random.Generator,
+        effort: Effort,
+    ) -> FloatArray:
+        """Return the point (D,) of the largest expected improvement within the region.
+
+        Parameters
+        ----------
+        posterior : Posterior
+        feasibility : Feasibility
+            What an improvement is measured against.
+        good, known : FloatArray, shape (b, D) and (n, D)
+            Good points of the region, the best first, and all known ones.
+        rng : numpy.random.Generator
+        effort : Effort
+        """
+        free = None
+        if self.domain.gates:  # the region stays in one branch
+            free = self.domain.active(self.centre[None])[0] & ~self.domain.deciding
+            free |= ~free.any()
+        acquisition = self.view_feasibility(feasibility).improvement(self.view(posterior))
+        u = maximise(
+            acquisition,
+            self.inner,
+            self.inner.snap(self.inward(good)),
+            self.inward(known),
+            rng,
+            free=free,
+            effort=effort,
+        )
+        return self.outward(u)
 
     def view_feasibility(self, feasibility: Feasibility) -> Feasibility:
         """Return what is known of constraints, over the region's coordinates."""

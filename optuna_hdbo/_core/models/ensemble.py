@@ -60,16 +60,20 @@ class Belief:
         Whether the function is a sum of functions of one column each.
     warped : bool
         Whether values are warped so that they look normal.
+    tau : float
+        Global scale of the ``"sparse"`` prior.
     """
 
     prior: PriorName
     separable: bool = False
     warped: bool = False
+    tau: float = 0.1
 
     @property
     def key(self) -> str:
         """Its part of the key under which fits are recorded."""
-        return self.prior + ":separable" * self.separable + ":warped" * self.warped
+        name = f"sparse:{self.tau:g}" if self.prior == "sparse" else self.prior
+        return name + ":separable" * self.separable + ":warped" * self.warped
 
     def groups(self, domain: Domain) -> list[IntArray]:
         """Return the columns that the function is a sum over."""
@@ -254,7 +258,7 @@ class Ensemble:
             cold,
             X,
             seen.y,
-            prior=Prior(prior, n_columns, scale=prior != "flat", noise=prior != "flat"),
+            prior=Prior(prior, n_columns, prior != "flat", prior != "flat", belief.tau),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             scales="all",

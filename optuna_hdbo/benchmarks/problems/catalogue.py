@@ -53,6 +53,8 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
         "fbranin-50": selection.copies(functions.branin(top=10.0), 50),
         "fhm6-50": selection.copies(functions.hartmann6(), 50),
         "fst4-50": selection.copies(functions.styblinski(4), 50),
+        **{f"branin-{d}": part(functions.branin(), d) for d in (100, 1000)},
+        **{f"hartmann6-{d}": part(functions.hartmann6(), d) for d in (100, 1000)},
         "hartmann6-200": part(functions.hartmann6(), 200),
         "rotatedhm6-100": selection.rotated(functions.hartmann6(), 100),
         "rover-60": selection.rover(60),

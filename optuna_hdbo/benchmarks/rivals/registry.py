@@ -108,10 +108,12 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
 
 
 def own_samplers() -> dict[str, type[BaseSampler]]:
-    """Return the samplers of this package by class name."""
-    package = importlib.import_module("optuna_hdbo")
-    names = [name for name in getattr(package, "__all__", ()) if name.endswith("Sampler")]
-    return {name: getattr(package, name) for name in names}
+    """Return the samplers of this package and its baselines by class name."""
+    found: dict[str, type[BaseSampler]] = {}
+    for package in map(importlib.import_module, ("optuna_hdbo", "optuna_hdbo.baselines")):
+        names = [name for name in getattr(package, "__all__", ()) if name.endswith("Sampler")]
+        found |= {name: getattr(package, name) for name in names}
+    return found
 
 
 @dataclass(frozen=True)

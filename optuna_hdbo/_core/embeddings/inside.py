@@ -1,0 +1,141 @@
+"""The observations of a study that lie in an embedding, in its coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.embeddings.embedding import Embedding
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+
+
+KEY = "embedding"
+"""Key under which a query's record has its coordinates."""
+
+DIGITS = 9
+"""Decimal places of recorded coordinates u in [0, 1]."""
+
+CLOSE = 1e-9
+"""A trial is the point of its coordinates if no column differs by more."""
+
+MOST_COORDINATES = 4096
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a trial is in an embedding.
+
+    Parameters
+    ----------
+    key : int
+        The key that the embedding was drawn with.
+    part : int
+        Which of several embeddings, or which stage of one.
+    u : tuple of float
+        Its coordinates in [0, 1]^d.
+    base : int
+        Number of the trial that the embedding goes through, -1 for none.
+    """
+
+    key: int
+    part: int
+    u: tuple[float, ...]
+    base: int = -1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON object."""
+        base = {} if self.base < 0 else {"base": self.base}
+        return {"key": self.key, "part": self.part, "u": list(self.u), **base}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Place | None:
+        """Return the place that an object describes, or None if it describes none."""
+        if not isinstance(data, Mapping):
+            return None
+        key: Any = data.get("key")
+        part: Any = data.get("part")
+        u = data.get("u")
+        base = data.get("base", -1)
+        counts = all(type(number) is int and -1 <= number < 2**63 for number in (key, part, base))
+        if (
+            not counts
+            or min(key, part) < 0
+            or not isinstance(u, list)
+            or not 0 < len(u) <= MOST_COORDINATES
+        ):
+            return None
+        if not all(type(v) in (int, float) and 0.0 <= v <= 1.0 for v in u):
+            return None
+        return cls(key, part, tuple(float(v) for v in u), base)
+
+
+def recall_key(memory: Memory, drawn: int) -> int:
+    """Return the key of the study's embeddings: that of the first trial with one, else ``drawn``.
+
+    So a study keeps its embeddings when it is resumed with another seed.
+    """
+    for record in memory.records:
+        place = Place.from_json(record.data.get(KEY))
+        if place is not None:
+            return place.key
+    return drawn
+
+
+def places(seen: Observations, key: int) -> list[tuple[Record, Place]]:
+    """Return the records of embedded trials with this key, by ascending number."""
+    found = []
+    for record in seen.records:
+        place = Place.from_json(record.data.get(KEY))
+        if place is not None and place.key == key:
+            found.append((record, place))
+    return found
+
+
+def inside(embedding: Embedding, seen: Observations, key: int, part: int) -> Observations:
+    """Return the observations and pending points of one part of an embedding, in its u.
+
+    A trial counts if the point of its recorded coordinates is where the trial is. So trials of
+    other origin do not count, nor those that were moved to a point next to the one asked for.
+    """
+    chosen = [
+        (record, place.u)
+        for record, place in places(seen, key)
+        if place.part == part and len(place.u) == embedding.d
+    ]
+    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
+    known = [(row_of[r.number], u) for r, u in chosen if r.number in row_of]
+    rows = np.array([row for row, _ in known], np.int64)
+    U = np.array([u for _, u in known], np.float64).reshape(-1, embedding.d)
+    if len(rows):
+        near = np.abs(embedding.points(U) - seen.X[rows]).max(axis=1) <= CLOSE
+        rows, U = rows[near], np.ascontiguousarray(U[near])
+    running = [u for r, u in chosen if r.state == "running" and r.number not in row_of]
+    pending = np.array(running, np.float64).reshape(-1, embedding.d)
+    return restricted_to(seen, rows, U, pending)
+
+
+def restricted_to(
+    seen: Observations, rows: np.ndarray, U: FloatArray, pending: FloatArray
+) -> Observations:
+    """Return some rows of the observations, at other points (n, d), with pending points (m, d)."""
+    return replace(
+        seen,
+        X=U,
+        values=seen.values[rows],
+        numbers=seen.numbers[rows],
+        pruned=seen.pruned[rows],
+        constraints=seen.constraints[rows],
+        pending=pending,
+    )
+
+
+def rounded(u: FloatArray) -> FloatArray:
+    """Return coordinates as a record keeps them."""
+    return np.clip(np.round(u, DIGITS), 0.0, 1.0)

@@ -1,0 +1,155 @@
+"""Expected improvement and its probability as samplers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from typing import Literal
+
+from optuna_hdbo.samplers.published import PublishedSampler
+
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+
+    from optuna_hdbo.methods.baselines.improvement import EI
+    from optuna_hdbo.methods.baselines.improvement import PI
+
+
+class EISampler(PublishedSampler):
+    """Expected improvement under one Gaussian process (Mockus 1978; Jones et al. 1998).
+
+    The improvement is on the largest posterior mean at an observed point, plus a margin.
+    Constraints weight it with the probability of feasibility.
+
+    Parameters
+    ----------
+    margin : float or None
+        What counts as an improvement, in standard deviations of the values; ``None`` is 0.
+    maximiser : {"gradient", "direct"}
+        Gradients from many starts, or DIRECT with min(5000, 100 D) evaluations. Under constraints,
+        and in conditional spaces, gradients.
+    kernel : {"matern52", "matern32", "se"}
+    ard : bool
+        A lengthscale per parameter, or one for all.
+    priors : bool
+        Whether hyperparameters have priors, or maximise the marginal likelihood alone.
+    n_cyc : int or None
+        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it; and in a study with several objectives.
+    """
+
+    supports_constraints = True
+
+    @staticmethod
+    def _method_class() -> type[EI]:
+        from optuna_hdbo.methods.baselines.improvement import EI
+
+        return EI
+
+    def __init__(
+        self,
+        *,
+        margin: float | None = None,
+        maximiser: Literal["gradient", "direct"] = "gradient",
+        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        ard: bool = True,
+        priors: bool = True,
+        n_cyc: int | None = None,
+        seed: int | None = None,
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        consider_pruned_trials: bool = True,
+    ) -> None:
+        method = self._method_class()(
+            margin=margin,
+            maximiser=maximiser,
+            kernel=kernel,
+            ard=ard,
+            priors=priors,
+            n_cyc=n_cyc,
+        )
+        super().__init__(
+            method,
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            consider_pruned_trials=consider_pruned_trials,
+        )
+
+
+class PISampler(PublishedSampler):
+    """Probability of improvement under one Gaussian process (Kushner 1964).
+
+    It is the probability of a value above the largest posterior mean at an observed point, plus a
+    margin. Without a margin it asks for points next to the best one.
+
+    Parameters
+    ----------
+    margin : float or None
+        What counts as an improvement, in standard deviations of the values; ``None`` is 0.01.
+    maximiser : {"gradient", "direct"}
+        Gradients from many starts, or DIRECT with min(5000, 100 D) evaluations. Under constraints,
+        and in conditional spaces, gradients.
+    kernel : {"matern52", "matern32", "se"}
+    ard : bool
+        A lengthscale per parameter, or one for all.
+    priors : bool
+        Whether hyperparameters have priors, or maximise the marginal likelihood alone.
+    n_cyc : int or None
+        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it; and in a study with several objectives.
+    """
+
+    supports_constraints = True
+
+    @staticmethod
+    def _method_class() -> type[PI]:
+        from optuna_hdbo.methods.baselines.improvement import PI
+
+        return PI
+
+    def __init__(
+        self,
+        *,
+        margin: float | None = None,
+        maximiser: Literal["gradient", "direct"] = "gradient",
+        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        ard: bool = True,
+        priors: bool = True,
+        n_cyc: int | None = None,
+        seed: int | None = None,
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        consider_pruned_trials: bool = True,
+    ) -> None:
+        method = self._method_class()(
+            margin=margin,
+            maximiser=maximiser,
+            kernel=kernel,
+            ard=ard,
+            priors=priors,
+            n_cyc=n_cyc,
+        )
+        super().__init__(
+            method,
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            consider_pruned_trials=consider_pruned_trials,
+        )

@@ -1,0 +1,1 @@
+"""Methods that the five papers of this package compare themselves with, one per file."""
