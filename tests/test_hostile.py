@@ -36,7 +36,7 @@ def test_hostile_studies(create: Callable[..., MethodSampler]) -> None:
     """Every suggestion is in range, of the right type, and what a fresh sampler asks for."""
 
     @settings(
-        max_examples=N_STUDIES or affordable(12, 3),
+        max_examples=N_STUDIES or affordable(8, 3),
         derandomize=not N_STUDIES,
         phases=list(Phase) if SHRINK else [Phase.generate],
         database=None,
@@ -65,7 +65,7 @@ def test_finite_spaces_are_searched_to_the_end(name: str) -> None:
     """Every configuration once, in a tree of at most twice as many cells; then one warning."""
 
     @settings(
-        max_examples=N_STUDIES or affordable(12, 2),
+        max_examples=N_STUDIES or affordable(8, 2),
         derandomize=not N_STUDIES,
         phases=list(Phase) if SHRINK else [Phase.generate],
         database=None,
