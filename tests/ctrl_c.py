@@ -1,10 +1,12 @@
-"""Ctrl-C at a chosen line of the package."""
+"""Ctrl-C, or anything else, at a chosen line of the package."""
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
+from collections.abc import Callable
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,8 +21,10 @@ COMPILED = os.path.join(HERE, "_jit")
 
 
 @contextmanager
-def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` before line number ``moment`` that the package runs."""
+def at_line(
+    moment: int, act: Callable[[], None], counted: list[int], inside: str = HERE
+) -> Iterator[None]:
+    """Call ``act`` before line number ``moment`` that the package runs in this thread."""
     counted[:] = [0]
 
     def on_line(frame: FrameType, event: str, argument: Any) -> Any:
@@ -30,7 +34,7 @@ def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator
         if event == "line" and not line.startswith("with "):
             counted[0] += 1
             if counted[0] == moment:
-                raise KeyboardInterrupt
+                act()
         return on_line
 
     def on_call(frame: FrameType, event: str, argument: Any) -> Any:
@@ -41,7 +45,16 @@ def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator
     sys.settrace(on_call)
     try:
         yield
-    except KeyboardInterrupt:
-        pass
     finally:
         sys.settrace(before)
+
+
+@contextmanager
+def interrupted(moment: int, counted: list[int], inside: str = HERE) -> Iterator[None]:
+    """Raise ``KeyboardInterrupt`` before line number ``moment`` that the package runs."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt), at_line(moment, interrupt, counted, inside):
+        yield

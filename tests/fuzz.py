@@ -5,7 +5,11 @@ from __future__ import annotations
 import dataclasses
 import logging
 import math
+import os
 import pickle
+import signal
+import threading
+import traceback
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +17,7 @@ from dataclasses import field
 from typing import Any
 
 import optuna
+from ctrl_c import at_line
 from ctrl_c import interrupted
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
@@ -45,13 +50,15 @@ class Parameter:
 class Plan:
     """A study: what is asked for, what comes of it, and what else happens.
 
-    ``constraints`` has the values that each trial tells, by name.
+    ``constraints`` has the values that each trial tells, by name, and ``moments`` the lines at
+    which asks are interrupted.
     """
 
     parameters: list[Parameter]
     outcomes: list[str]
     constraints: list[dict[str, Any]]
     events: list[str]
+    moments: list[int]
     direction: str
     n_branches: int
     settings: dict[str, Any]
@@ -213,6 +220,10 @@ def constraints(draw: st.DrawFn, n_trials: int) -> list[dict[str, Any]]:
     return [{name: draw(values) for name in draw(told)} for _ in range(n_trials)]
 
 
+MOMENTS = st.one_of(st.integers(1, 500), st.integers(1, 5000))
+"""Lines of the package, counted from the beginning of an ask; most have fewer than 5000."""
+
+
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     n_trials = draw(st.integers(6, 14))
@@ -222,6 +233,7 @@ def plans(draw: st.DrawFn) -> Plan:
         outcomes=draw(st.lists(st.sampled_from(OUTCOMES), min_size=n_trials, max_size=n_trials)),
         constraints=draw(constraints(n_trials)),
         events=draw(st.lists(st.sampled_from(EVENTS), min_size=n_trials, max_size=n_trials)),
+        moments=draw(st.lists(MOMENTS, min_size=n_trials, max_size=n_trials)),
         direction=draw(st.sampled_from(["minimize", "maximize"])),
         n_branches=n_branches,
         settings={
@@ -272,6 +284,7 @@ def finite_plans(draw: st.DrawFn) -> Plan:
         outcomes=draw(st.lists(outcomes, min_size=n_trials, max_size=n_trials)),
         constraints=[{}] * n_trials,
         events=["none"] * n_trials,
+        moments=[1] * n_trials,
         direction=draw(st.sampled_from(["minimize", "maximize"])),
         n_branches=2,
         settings={"seed": draw(st.integers(0, 3)), "n_startup_trials": 1},
@@ -354,6 +367,55 @@ def compare(study: optuna.Study, trial: optuna.Trial, fresh: MethodSampler) -> N
     assert after.user_attrs == before.user_attrs, trial.number
 
 
+def fork(study: optuna.Study, moment: int, fresh: Callable[[], MethodSampler]) -> int:
+    """Fork while a thread is at a line of the package; return the status of the child.
+
+    The thread asks for a trial of the study. The child has its own study of the same trials, and
+    asks with the sampler that the thread is using. Its status is 0 if that gives the same points
+    as a fresh sampler.
+    """
+    reached, forked = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        reached.set()
+        forked.wait()
+
+    def ask() -> None:
+        with at_line(moment, wait, [0]):
+            _ = study.ask().relative_params
+        reached.set()
+
+    trials = [trial for trial in study.trials if trial.state.is_finished()]
+    thread = threading.Thread(target=ask)
+    thread.start()
+    reached.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(100)
+        try:
+            _ask_anew(study, trials, fresh)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    forked.set()
+    thread.join()
+    return status
+
+
+def _ask_anew(
+    study: optuna.Study, trials: list[optuna.trial.FrozenTrial], fresh: Callable[[], MethodSampler]
+) -> None:
+    other = optuna.create_study(direction=study.direction, sampler=study.sampler)
+    other.add_trials(trials)
+    for _ in range(2):
+        trial = other.ask()
+        _ = trial.relative_params
+        compare(other, trial, fresh())
+        other.tell(trial, state=TrialState.FAIL)
+
+
 def _active(plan: Plan, i: int, branch: int | None) -> list[Parameter]:
     return [p for p in plan.parameters if p.first <= i <= p.last and p.branch in (None, branch)]
 
@@ -428,7 +490,7 @@ def _happen(study: optuna.Study, plan: Plan, event: str, i: int, n: int) -> None
     active = _active(plan, i, 0)
     params = {p.name: _middle(p.at(i, n)) for p in active}
     if event == "interrupt":
-        with interrupted(1 + (173 * i + 61 * len(active)) % 900, [0]):
+        with interrupted(plan.moments[i], [0]):
             _ = study.ask().relative_params
     elif event == "enqueue":
         study.enqueue_trial(params)

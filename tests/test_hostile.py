@@ -26,7 +26,8 @@ from optuna_hdbo.samplers.base import MethodSampler
 SHRINK = "HDBO_SHRINK" in os.environ
 N_STUDIES = int(os.environ.get("HDBO_FUZZ", "0"))
 TREES = [name for name in EVERY if "SOO" in name]
-COUNT = {"studies": 0, "trials": 0, "comparisons": 0}
+FORKED = ["GPUCBSampler", "SOOSampler"]
+COUNT = {"studies": 0, "trials": 0, "comparisons": 0, "forks": 0}
 
 every_sampler = pytest.mark.parametrize("create", list(EVERY.values()), ids=list(EVERY))
 
@@ -83,6 +84,31 @@ def test_finite_spaces_are_searched_to_the_end(name: str) -> None:
         assert len(set(points[:n])) == n
         assert study.trials[n].user_attrs["hdbo:nodes"] <= 2 * n
         assert len([message for message in told.messages if "every configuration" in message]) == 1
+
+    run()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("name", list(EVERY) if N_STUDIES else FORKED)
+def test_forks_under_threads(name: str) -> None:
+    """A child asks with the sampler that a thread of its parent was using, at any line."""
+
+    @settings(
+        max_examples=-(-N_STUDIES // 5) or affordable(3, 1),
+        derandomize=not N_STUDIES,
+        phases=list(Phase) if SHRINK else [Phase.generate],
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        deadline=None,
+    )
+    @given(plan=fuzz.plans())
+    def run(plan: fuzz.Plan) -> None:
+        study, _ = fuzz.run(plan, EVERY[name])
+        for moment in plan.moments[:3]:
+            status = fuzz.fork(study, moment, lambda: EVERY[name](**plan.settings))
+            assert status == 0
+            COUNT["forks"] += 1
 
     run()
 
