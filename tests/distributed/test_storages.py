@@ -31,7 +31,7 @@ def test_eight_processes(create_study: Callable[[], optuna.Study], url: str) -> 
     studies = {name: create_study() for name in ACROSS_PROCESSES}
     names = [(study.study_name, name) for name, study in studies.items()]
     with workers.started(workers.optimise, [(url, names, 3)] * N_WORKERS) as processes:
-        workers.join(processes, 240)
+        workers.join(processes)
     for study in studies.values():
         trials = study.trials
         assert [t.number for t in trials] == list(range(3 * N_WORKERS))

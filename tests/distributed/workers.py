@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import inspect
 import logging
 import multiprocessing
@@ -22,6 +23,9 @@ import optuna_hdbo
 
 PARAMETERS = [f"x{i}" for i in range(4)]
 
+PATIENCE = 900.0
+"""Seconds after which a worker hangs."""
+
 
 def slope(trial: optuna.Trial) -> float:
     """Return a sum, which is best in one corner: there every worker wants to go."""
@@ -30,6 +34,7 @@ def slope(trial: optuna.Trial) -> float:
 
 def optimise(url: str, names: list[tuple[str, str]], n_trials: int) -> None:
     """Run trials in studies named with their samplers, all with seed 0 and the defaults."""
+    faulthandler.register(signal.SIGUSR1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     problems: list[str] = []
     handler = logging.Handler()
@@ -98,10 +103,17 @@ def started(target: Any, arguments: list[tuple[Any, ...]]) -> Iterator[list[Base
             process.join()
 
 
-def join(processes: list[BaseProcess], timeout: float) -> None:
-    """Wait until all have done their work."""
-    deadline = time.monotonic() + timeout
+def join(processes: list[BaseProcess]) -> None:
+    """Wait until all have done their work; those that do not say where they are.
+
+    A busy machine with an empty cache takes minutes. The limit is there for workers that hang.
+    """
+    deadline = time.monotonic() + PATIENCE
     for process in processes:
         process.join(max(deadline - time.monotonic(), 0.0))
+    for process in processes:
+        if process.exitcode is None and process.pid is not None:
+            os.kill(process.pid, signal.SIGUSR1)
+            process.join(1.0)
     codes = [process.exitcode for process in processes]
     assert codes == [0] * len(processes), codes
