@@ -42,5 +42,5 @@ def test_others_are_not(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_every_sampler_says_what_it_is_meant_for() -> None:
     for sampler in SAMPLERS.values():
-        assert sampler.meant_for.parameters >= 1000  # type: ignore[attr-defined]
-        assert sampler.meant_for.trials >= 1000  # type: ignore[attr-defined]
+        assert sampler.meant_for.parameters >= 10_000  # type: ignore[attr-defined]
+        assert sampler.meant_for.trials >= 10_000  # type: ignore[attr-defined]

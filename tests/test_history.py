@@ -565,7 +565,9 @@ def test_trials_that_come_while_others_are_read_are_read_next(study: optuna.Stud
     ("record", "parsed"),
     [
         ({"a": [1, 2.5, "é", None, True, {"b": -0.0}]}, 0),
+        ({"a": "long" * CHUNK_LENGTH}, 0),
         ({"a": (1, 2)}, 1),  # a list when read
+        ({"a": [0.5, [1, (2, 3)]]}, 1),
         ({1: 2}, 1),  # text when read
         ({"a": np.float64(0.5)}, 1),
     ],

@@ -151,6 +151,10 @@ class Domain:
         return list(ordered.items())
 
     @cached_property
+    def _largest(self) -> FloatArray:
+        return np.array([1.0 if grid is None else grid[-1] for grid in self.grids])
+
+    @cached_property
     def deciding(self) -> BoolArray:
         """Columns that decide whether others are active, shape (D,)."""
         marks = np.zeros(len(self), np.bool_)
@@ -217,10 +221,9 @@ class Domain:
 
     def nearest(self, X: FloatArray) -> FloatArray:
         """Return points (m, D) in the cube and on the grids, whatever columns are active."""
-        X = np.clip(X, 0.0, [1.0 if g is None else g[-1] for g in self.grids])
-        for i, grid in enumerate(self.grids):
-            if grid is not None:
-                X[:, i] = nearest(grid, X[:, i])
+        X = np.clip(X, 0.0, self._largest)
+        for i in np.flatnonzero(self.discrete).tolist():
+            X[:, i] = nearest(self.grid(i), X[:, i])
         return X
 
     def sample(self, rng: np.random.Generator, n: int) -> FloatArray:

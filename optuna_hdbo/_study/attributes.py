@@ -111,9 +111,19 @@ def _is_as_read(value: Any) -> bool:
     kind = type(value)
     if kind in _ATOMS:
         return True
-    if kind is list:
-        return all(map(_is_as_read, value))
-    return kind is dict and all(type(k) is str and _is_as_read(value[k]) for k in value)
+    if kind is dict:
+        if not all(type(key) is str for key in value):
+            return False
+        value = value.values()
+    elif kind is not list:
+        return False
+    # Lists of thousands of numbers are common, and types are compared faster than items.
+    return set(map(type, value)) <= _ATOMS or all(map(_is_as_read, value))
+
+
+def chunks_of(text: str) -> list[Any]:
+    """Return the parts that a text is stored in."""
+    return [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
 
 
 def write_suggestion(
@@ -124,7 +134,7 @@ def write_suggestion(
     if len(text) <= CHUNK_LENGTH:  # as nearly all are
         storage.set_trial_system_attr(trial_id, _FIRST, text)
         return
-    chunks = [text[i : i + CHUNK_LENGTH] for i in range(0, len(text), CHUNK_LENGTH)]
+    chunks = chunks_of(text)
     if replaces or _FIRST in trial.system_attrs:
         # No reader may see parts of both.
         storage.set_trial_system_attr(trial_id, _FIRST, None)

@@ -22,6 +22,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
+from optuna_hdbo._study.attributes import chunks_of
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
@@ -178,7 +179,7 @@ class History:
     def remember(self, trial: FrozenTrial, text: str, suggestion: StoredSuggestion) -> None:
         """Keep a suggestion that has just been written, so that it need not be parsed again."""
         if suggestion.is_as_read():
-            self._suggestions[trial.number] = [text], suggestion
+            self._suggestions[trial.number] = chunks_of(text), suggestion
 
     def is_taken(self, row: FloatArray) -> bool:
         """Tell whether any trial, finished or running when last read, has this row (D,)."""

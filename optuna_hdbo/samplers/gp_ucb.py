@@ -11,7 +11,6 @@ from typing import Literal
 from optuna_hdbo.samplers.add_gp_ucb import AddGPUCBSampler
 from optuna_hdbo.samplers.base import MethodSampler
 from optuna_hdbo.samplers.notices import RENAMED
-from optuna_hdbo.samplers.notices import Extent
 
 
 if TYPE_CHECKING:
@@ -61,7 +60,6 @@ class GPUCBSampler(MethodSampler):
     """
 
     supports_constraints = True
-    meant_for = Extent(parameters=2000, trials=10_000)
     supports_several_objectives = True
 
     def __init__(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from typing import Literal
 
-from optuna_hdbo.samplers.notices import Extent
 from optuna_hdbo.samplers.published import PublishedSampler
 
 
@@ -70,7 +69,6 @@ class TuRBOSampler(PublishedSampler):
     """
 
     supports_constraints = True
-    meant_for = Extent(parameters=2000, trials=10_000)
 
     @staticmethod
     def _method_class() -> type[TuRBO]:

@@ -151,6 +151,39 @@ def test_the_last_unknown_configuration_is_found() -> None:
     assert np.array_equal(x, everything[3])
 
 
+class _Counting:
+    """A quadratic function that counts where it is evaluated, and where climbs begin."""
+
+    def __init__(self) -> None:
+        self.n_points = 0
+        self.n_starts: list[int] = []
+
+    def __call__(self, X: np.ndarray) -> np.ndarray:
+        self.n_points += len(X)
+        return np.asarray(-((X - 0.5) ** 2).sum(axis=1))
+
+    def ascend(
+        self, X: np.ndarray, free: np.ndarray, n_steps: int = 50, tol: float = 1e-5
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.n_starts.append(len(X))
+        return X, self(X)
+
+
+def test_thousands_of_columns_get_fewer_candidates() -> None:
+    """Up to a thousand columns there are as many as ever, whatever the effort."""
+    effort, found = Effort().at(1), {}
+    for n_columns in (2, 1000, 10_000):
+        domain, counting = make_domain(*[None] * n_columns), _Counting()
+        best = np.full((1, n_columns), 0.5)
+        rng = np.random.default_rng(0)
+        maximise(counting, domain, best, best, rng, effort=effort)  # type: ignore[arg-type]
+        found[n_columns] = counting.n_starts, counting.n_points
+    assert found[2] == found[1000]
+    assert found[1000][0] == [48, 6]
+    assert found[10_000][0] == [10, 2]
+    assert found[10_000][1] < 0.3 * found[1000][1]
+
+
 def test_large_grids_are_not_enumerated() -> None:
     domain = make_domain(10_000, "3")
     posterior, X, best = problem(domain, 0)

@@ -120,6 +120,7 @@ def fit(
     if rows is not None:
         X, y = X[rows], y[rows]
     objective = Objective(template, X, y, prior, bounds, lengthscales, scales)
+    box = objective.box.tolist()  # SciPy converts number by number, those of Python faster
     best, best_value = None, np.inf
     if isinstance(n_steps, int):
         n_steps = [n_steps] * len(starts)
@@ -129,7 +130,7 @@ def fit(
             objective.pack(start),
             jac=True,
             method="L-BFGS-B",
-            bounds=objective.box,
+            bounds=box,
             options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": 1e-7, "gtol": 1e-4},
         )
         if best is None or found.fun < best_value:

@@ -6,6 +6,7 @@ any process can go on from there; factors are caches that are rebuilt from it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from collections.abc import Hashable
@@ -65,8 +66,9 @@ class Fitted:
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
         kernel = self.kernel
-        groups: Any = [[names[i] for i in group] for group in kernel.groups]
         columns = kernel.columns
+        ordered, ends = [names[i] for i in columns.tolist()], kernel.starts.tolist()
+        groups: Any = [ordered[a:b] for a, b in itertools.pairwise(ends)]
         if self.isotropic:
             groups, columns = len(columns), columns[:1]
         return {
@@ -91,16 +93,17 @@ class Fitted:
         """Return the fit that an object describes, or None if it does not fit this domain."""
         try:
             given = np.array(data["lengthscales"], dtype=np.float64)
-            groups: tuple[IntArray, ...] = (np.arange(len(domain)),)
+            columns = np.arange(len(domain))
+            groups: tuple[IntArray, ...] = (columns,)
             isotropic = data["groups"] == len(domain) and given.shape == (1,)
             if isotropic:
                 given = np.repeat(given, len(domain))
             else:
                 index = {name: i for i, name in enumerate(domain.names)}
-                groups = tuple(
-                    np.array([index[name] for name in group], np.int64) for group in data["groups"]
-                )
-            columns = np.concatenate(groups)
+                ends = list(itertools.accumulate(map(len, data["groups"]), initial=0))
+                ordered = [index[name] for group in data["groups"] for name in group]
+                columns = np.array(ordered, np.int64)
+                groups = tuple(columns[a:b] for a, b in itertools.pairwise(ends))
             lengthscales = np.ones(len(domain))
             lengthscales[columns] = given
             scales = np.array(data["scales"], dtype=np.float64)
@@ -108,6 +111,7 @@ class Fitted:
             valid = (
                 data["kind"] in KINDS
                 and len(set(columns.tolist())) == len(columns)
+                and len(groups) > 0
                 and all(len(group) for group in groups)
                 and given.shape == columns.shape
                 and len(scales) == len(groups)
@@ -184,6 +188,8 @@ def recall_fit(
     A fit counts if it has exactly these ``groups`` or, where they are ``None``, all columns of the
     domain: one that was made while a parameter was fixed does not count for all of them.
     """
+    sizes = [] if groups is None else list(map(len, groups))
+    columns = [] if groups is None else np.concatenate(groups).tolist()
 
     def parse(data: Any) -> Fitted | None:
         fitted = Fitted.from_json(data, domain)
@@ -191,7 +197,8 @@ def recall_fit(
             return None
         if groups is None:
             return fitted if len(fitted.kernel.columns) == len(domain) else None
-        same = [g.tolist() for g in fitted.kernel.groups] == [g.tolist() for g in groups]
+        kernel = fitted.kernel
+        same = list(map(len, kernel.groups)) == sizes and kernel.columns.tolist() == columns
         return fitted if same else None
 
     return memory.recall(key, parse)
@@ -228,7 +235,24 @@ def recall_or_refit(
         False for a new fit only where there is none.
     """
     fitted = recall_fit(memory, key, domain, groups)
-    if fitted is None or (renew and is_due(fitted, n, n_cyc, growth)):
+    if fitted is not None and not renew:
+        return fitted
+    return refit_if_due(fitted, memory, key, domain, n, refit, n_cyc=n_cyc, growth=growth)
+
+
+def refit_if_due(
+    fitted: Fitted | None,
+    memory: Memory,
+    key: str,
+    domain: Domain,
+    n: int,
+    refit: Callable[[Fitted | None], Fitted],
+    *,
+    n_cyc: int | None = None,
+    growth: float = 0.05,
+) -> Fitted:
+    """Return the last fit or, where one is due, a new one; see :func:`recall_or_refit`."""
+    if fitted is None or is_due(fitted, n, n_cyc, growth):
         fitted = refit(fitted)
         memory.keep(key, fitted.to_json(domain.names))
     return fitted

@@ -24,6 +24,10 @@ ALONG_AXES, LEAST_PER_AXIS = 512, 8
 AXIS_STEPS = 10
 """Steps of the climb along the best axis."""
 
+MOST_DRAWN, MOST_CLIMBED = 2_000_000, 100_000
+"""Coordinates of all uniform candidates together, and of all starts of climbs. With thousands of
+columns, more of them would make a trial cost several times as much as a random one."""
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -57,6 +61,16 @@ class Effort:
             n_uniform=int(more * self.n_uniform),
             n_starts=int(more * self.n_starts),
             n_finalists=int(more**0.5 * self.n_finalists),
+        )
+
+    def within(self, n_columns: int) -> Effort:
+        """Return the effort in so many columns. It is smaller where there are thousands."""
+        n_starts = max(MOST_CLIMBED // n_columns, 8)
+        return replace(
+            self,
+            n_uniform=min(self.n_uniform, max(MOST_DRAWN // n_columns, 128)),
+            n_starts=min(self.n_starts, n_starts),
+            n_finalists=min(self.n_finalists, max(n_starts // 4, 2)),
         )
 
     def divided(self, n: int) -> Effort:
@@ -109,6 +123,7 @@ def maximise(
         that far are found.
     """
     free = np.ones(len(domain), np.bool_) if free is None else free
+    effort = effort.within(len(domain))
     if not domain.gates:
         return _search(acquisition, domain, best, known, rng, free, effort, away)[0]
     found = branches(acquisition, domain, best, known, free, rng)
@@ -136,7 +151,7 @@ def _search(
         pool = branch.hold(domain, pool, rng)
     n_uniform = effort.n_uniform
     far = _is_away(domain, best[0], free, away, pool)
-    if far.any():
+    if far.any() and not far.all():
         pool, n_uniform = pool[far], int(far[:n_uniform].sum())
     if not away:
         pool = np.concatenate([pool, best[:1]])
@@ -200,6 +215,8 @@ def _is_away(
     domain: Domain, x: FloatArray, free: BoolArray, away: float, X: FloatArray
 ) -> BoolArray:
     """Mark the points (m, D) that are far enough from x (D,) in the free columns."""
+    if away <= 0.0:
+        return np.ones(len(X), np.bool_)
     gap = np.abs(X[:, free] - x[free])
     gap = np.where(domain.categorical[free], gap > 0.0, gap)
     return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= away, np.bool_)

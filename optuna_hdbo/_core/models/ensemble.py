@@ -18,7 +18,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_fit
-from optuna_hdbo._core.gp.fitted import recall_or_refit
+from optuna_hdbo._core.gp.fitted import refit_if_due
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
@@ -211,9 +211,7 @@ class Ensemble:
             within = self._seen(seen, belief, key, memory)
             return self._fit(domain, within, belief, warm, widths)
 
-        fitted = recall_or_refit(
-            memory, key, domain, n, refit, groups=groups, n_cyc=self.n_cyc, growth=growth
-        )
+        fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
         within = self._seen(seen, belief, key, memory)
         return Believed(self._posterior(key, fitted, within), within, evidence)
 
