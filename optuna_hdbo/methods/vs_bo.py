@@ -44,7 +44,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-Criterion = Literal["gain", "momentum"]
+Criterion = Literal["gain", "momentum", "forward"]
 Unimportant = Literal["cma", "mix", "incumbent"]
 AHEAD, LEAST_SHARE = 1.0, 0.1
 """Nats per observation by which the model of all columns has to predict better than the sum over
@@ -100,7 +100,7 @@ class VSBO:
         n_init: int = 10,
     ) -> None:
         check_integer("n_vs", n_vs, 2)
-        check_choice("criterion", criterion, ("gain", "momentum"))
+        check_choice("criterion", criterion, ("gain", "momentum", "forward"))
         check_positive("gain", gain)
         check_integer("n_is", n_is, 1)
         check_choice("unimportant", unimportant, ("cma", "mix", "incumbent"))

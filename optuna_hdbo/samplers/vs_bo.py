@@ -33,9 +33,9 @@ class VSBOSampler(PublishedSampler):
     n_vs : int
         Observations between two selections, at least 2. Selections by ``"gain"`` come no more
         often than observations grow by a tenth.
-    criterion : {"gain", "momentum"}
-        How a selection follows from the ranking: parameters that are each worth ``gain``, or the
-        paper's stepwise selection with momentum (its Algorithms 2 to 5).
+    criterion : {"gain", "momentum", "forward"}
+        How a selection follows from the ranking: parameters that are each worth ``gain``, the
+        paper's stepwise selection with momentum (its Algorithms 2 to 5), or without (Algorithm 2).
     gain : float
         Log marginal likelihood that a parameter must add to be selected, positive.
     n_is : int
@@ -97,7 +97,7 @@ class VSBOSampler(PublishedSampler):
         self,
         *,
         n_vs: int = 20,
-        criterion: Literal["gain", "momentum"] = "gain",
+        criterion: Literal["gain", "momentum", "forward"] = "gain",
         gain: float = 6.0,
         n_is: int = 2000,
         unimportant: Literal["cma", "mix", "incumbent"] = "cma",

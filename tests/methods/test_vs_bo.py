@@ -188,10 +188,11 @@ def test_parameters_that_are_gone_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("improved", [True, False])
+@pytest.mark.parametrize("criterion", ["momentum", "forward"])
 def test_momentum_asks_whether_the_best_value_improved(
-    improved: bool, monkeypatch: pytest.MonkeyPatch
+    criterion: str, improved: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Algorithm 3."""
+    """Algorithm 3, and Algorithm 2 at every selection."""
     called = []
     for name in ("forward", "after_failure", "after_success"):
         monkeypatch.setattr(
@@ -199,14 +200,16 @@ def test_momentum_asks_whether_the_best_value_improved(
         )
     ledger = Ledger.started(Domain.continuous(3), 6)
     ledger.values = [0.0] * 6
-    method = VSBO(**{**PUBLISHED, "n_vs": 2, "n_init": 4, "n_is": 5})
+    settings = {"n_vs": 2, "n_init": 4, "n_is": 5, "criterion": criterion}
+    method = VSBO(**{**PUBLISHED, **settings})
     ledger.run(method, 1)
     assert called == ["forward"]
     ledger.values = [0.0] * 5 + [1.0] + [2.0 if improved else 1.0]
     ledger.observe(np.full(3, 0.5))
     ledger.values[-1] = 0.5
     ledger.run(method, 1)
-    assert called == ["forward", "after_success" if improved else "after_failure"]
+    expected = "after_success" if improved else "after_failure"
+    assert called == ["forward", "forward" if criterion == "forward" else expected]
 
 
 def test_discrete_and_categorical_columns_are_selected_too() -> None:

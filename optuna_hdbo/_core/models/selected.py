@@ -52,10 +52,10 @@ class SelectedModel:
     ----------
     kind : str
         Kernel.
-    criterion : {"gain", "momentum"}
+    criterion : {"gain", "momentum", "forward"}
         How a selection follows from the ranking of the columns: see
         :func:`optuna_hdbo._core.variables.selection.significant`, or Algorithms 2 to 5 of Shen &
-        Kingsford (2023).
+        Kingsford (2023), or Algorithm 2 alone.
     gain : float
         Log marginal likelihood that a column must add, for ``"gain"``.
     n_is : int
@@ -220,7 +220,7 @@ class SelectedModel:
                 patience=PATIENCE,
                 rest=fits.rest if self.additive else None,
             )
-        if before is None or len(old) == len(domain):
+        if self.criterion == "forward" or before is None or len(old) == len(domain):
             return selections.forward(ranking, fits.loss)
         if seen.y[before.n :].max(initial=-np.inf) <= seen.y[: before.n].max():
             return selections.after_failure(ranking, old, fits.loss)

@@ -1,4 +1,4 @@
-"""The pages of GP-MI and MS-UCB, from results made up for the purpose."""
+"""The pages of GP-MI, MS-UCB and embeddings, from results made up for the purpose."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from optuna_hdbo.benchmarks.report.pages import embeddings
 from optuna_hdbo.benchmarks.report.pages import gp_mi
 from optuna_hdbo.benchmarks.report.pages import ms_ucb
 
@@ -38,6 +39,18 @@ def test_gp_mi(tmp_path: Path) -> None:
     }
     with pytest.raises(ValueError, match="results must hold runs on gp-2"):
         gp_mi.make([result("levy-20", mi, 0, 1.0)], tmp_path)
+
+
+def test_embeddings(tmp_path: Path) -> None:
+    results = [result("branin-100", "HeSBOSampler:d=4", s, 1.0 + s) for s in range(3)]
+    results += [result("branin-100", "random", 0, 9.0), result("branin-1000", "random", 0, 8.0)]
+    text = embeddings.make(results, tmp_path)
+    assert "| sampler | branin-100 | branin-1000 |" in text
+    assert "| `HeSBOSampler:d=4` | 2 (1.5, 2.5), 3 |  |" in text
+    assert "| `random` | 9 (9, 9), 1 | 8 (8, 8), 1 |" in text
+    assert [path.name for path in tmp_path.iterdir()] == ["embeddings.png"]
+    with pytest.raises(ValueError, match="results must hold runs on branin-100"):
+        embeddings.make([result("levy-20", "random", 0, 1.0)], tmp_path)
 
 
 def test_ms_ucb(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_the_page_has_tables_and_images(tmp_path: Path) -> None:
     assert "| `VSBOSampler` | 1.5 (1.25, 1.75), 2 seeds |  |  |" in page
     assert "| `gp` | 1 (1, 1), 1 seeds |" in page
     assert "| `VSBOSampler` | fbranin-50 | 2 | 75% | 0.50 | 0.00 | 1.00 |" in page
-    for name in ("vs_bo_selected.png", "vs_bo_time.png"):
+    for name in ("vs_bo_regret.png", "vs_bo_selected.png", "vs_bo_time.png"):
         assert f"({name})" in page
         assert (tmp_path / name).stat().st_size > 1000
 

@@ -1,10 +1,12 @@
-"""Figures 5 and 6 of Shen & Kingsford (2023), and their functions' regrets, beside ours.
+"""Figures 2, 5 and 6 of Shen & Kingsford (2023), beside ours.
 
 It wants runs of ``fbranin-50``, ``fhm6-50`` and ``fst4-50`` with ``VSBOSampler``, with or without
-settings, ``gp`` and ``tpe``::
+settings, and whatever to compare them with. The paper's rivals are among the baselines::
 
     run --problems fbranin-50,fhm6-50,fst4-50 --rivals gp,tpe,VSBOSampler,VSBOSampler:published
         --seeds 0-19 --out vs_bo.jsonl
+    run --problems fbranin-50,fhm6-50,fst4-50 --seeds 0-19 --out vs_bo.jsonl --rivals
+        "HeSBOSampler:d=4,HeSBOSampler:d=6,REMBOSampler:d=4,REMBOSampler:d=6,EISampler"
     page vs_bo vs_bo.jsonl --out pages
 """
 
@@ -20,6 +22,7 @@ import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.report import curves
 
 
 Result = Mapping[str, Any]
@@ -95,10 +98,11 @@ def make(results: Sequence[Result], folder: Path) -> str:
     return "\n\n".join(
         [
             "# VS-BO: the paper's figures",
-            "## Regret",
+            "## Regret (Figure 2)",
             "Median over seeds after the last trial (quartiles). The authors' code was run once, "
             "with 5 + 200 trials, on three seeds (Styblinski-Tang: one).",
             _regrets(runs, labels),
+            _draw_best(runs, folder),
             "## Selected variables (Figure 5)",
             f"Selections after number {SETTLED}; `main` is the share of the main variables that a "
             "selection holds, the other columns count variables per selection.",
@@ -129,6 +133,14 @@ def _regrets(runs: Sequence[Result], labels: Sequence[str]) -> str:
             cells.append(f"{middle:.3g} ({low:.3g}, {high:.3g}), {len(last)} seeds")
         lines.append(f"| `{label}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _draw_best(runs: Sequence[Result], folder: Path) -> str:
+    """Draw Figure 2, with regrets instead of best values."""
+    panels = [(p, rows) for p in AUTHORS if (rows := curves.by_label(runs, p))]
+    path = folder / "vs_bo_regret.png"
+    curves.draw(panels, lambda r: np.array(r["regret"], np.float64), "regret", path)
+    return "![Regret against trials](vs_bo_regret.png)"
 
 
 def _shares(runs: Sequence[Result], labels: Sequence[str]) -> str:
