@@ -1,4 +1,4 @@
-"""Tune gradient boosting in under a minute, and see which hyperparameters interact.
+"""Tune gradient boosting in a minute, and see what was learned about its hyperparameters.
 
 Run it twice: the second run goes on where the first one stopped. A number on the command line is
 the number of trials.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from pathlib import Path
 
 import optuna
 from sklearn.datasets import load_digits
@@ -16,11 +17,13 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.utils.class_weight import compute_sample_weight
 
-from optuna_hdbo import AddGPUCBSampler
-from optuna_hdbo import get_groups
+from optuna_hdbo import HDBOSampler
+from optuna_hdbo import explain
+from optuna_hdbo import visualization
 
 
 STORAGE = "sqlite:///quickstart.db"
+FIGURES = Path("quickstart.html")
 N_TREES = (10, 20, 40, 80)
 """After each of these numbers of trees, the pruner may stop a trial."""
 
@@ -71,23 +74,36 @@ def tune(name: str, sampler: optuna.samplers.BaseSampler, n_trials: int) -> optu
     return study
 
 
+def draw(study: optuna.Study, baseline: optuna.Study) -> None:
+    """Write a page with figures, which a browser shows without a network."""
+    figures = [
+        optuna.visualization.plot_optimization_history([study, baseline]),
+        visualization.plot_importances(study),
+    ]
+    if any("hdbo:expert" in trial.user_attrs for trial in study.trials):  # after the startup
+        figures.append(visualization.plot_experts(study))
+    parts = [
+        f.to_html(full_html=False, include_plotlyjs=f is figures[0], default_height=500)
+        for f in figures
+    ]
+    FIGURES.write_text(f"<html><body>{''.join(parts)}</body></html>", encoding="utf-8")
+
+
 def main(n_trials: int = 80) -> None:
-    """Tune with groups of interacting hyperparameters, and at random for comparison."""
+    """Tune with HDBOSampler, and at random for comparison."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = tune("add-gp-ucb", AddGPUCBSampler(seed=0), n_trials)
+    study = tune("hdbo", HDBOSampler(seed=0), n_trials)
     baseline = tune("random", optuna.samplers.RandomSampler(seed=0), n_trials)
 
     print(f"\nLog loss, best of {len(study.trials)} trials (lower is better):")
-    print(f"  AddGPUCBSampler  {study.best_value:.4f}")
-    print(f"  RandomSampler    {baseline.best_value:.4f}")
+    print(f"  HDBOSampler    {study.best_value:.4f}")
+    print(f"  RandomSampler  {baseline.best_value:.4f}")
     print("\nBest hyperparameters:")
     for name, value in study.best_params.items():
         print(f"  {name:25} {value:.4g}" if isinstance(value, float) else f"  {name:25} {value}")
-    try:
-        print(f"\n{get_groups(study)}")
-    except ValueError as nothing_yet:
-        print(f"\n{nothing_yet}")
-    print("\nTo browse both studies:")
+    print(f"\n{explain(study)}")
+    draw(study, baseline)
+    print(f"\nFigures are in {FIGURES}. To browse both studies:")
     print(f"  pip install optuna-dashboard && optuna-dashboard {STORAGE}")
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import optuna
 import pytest
 
-from optuna_hdbo import AddGPUCBSampler
+from optuna_hdbo import HDBOSampler
 
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -46,34 +46,35 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_quickstart_resumes_what_it_started(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("plotly")
     quickstart = load("quickstart")
     quickstart.main(n_trials=2)
     first = capsys.readouterr().out
-    assert "Study 'add-gp-ucb': 0 trials so far, 2 more." in first
+    assert "Study 'hdbo': 0 trials so far, 2 more." in first
     assert "RandomSampler" in first
     assert "optuna-dashboard sqlite:///quickstart.db" in first
     quickstart.main(n_trials=1)
     assert "Study 'random': 2 trials so far, 1 more." in capsys.readouterr().out
     url = f"sqlite:///{here / 'quickstart.db'}"
-    for name in ("add-gp-ucb", "random"):
+    for name in ("hdbo", "random"):
         study = optuna.load_study(study_name=name, storage=url)
         assert len(study.trials) == 3
         assert len(study.trials[0].params) >= 12
 
 
-def test_quickstart_prints_the_groups_that_were_learned(
+def test_quickstart_shows_what_was_learned(
     here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("plotly")
     quickstart = load("quickstart")
-    # Groups are learned from the first trial after startup on, instead of when progress stops.
-    eager = functools.partial(
-        AddGPUCBSampler, n_startup_trials=4, update="all_groups", n_decompositions=2
+    monkeypatch.setattr(
+        quickstart, "HDBOSampler", functools.partial(HDBOSampler, n_startup_trials=4)
     )
-    monkeypatch.setattr(quickstart, "AddGPUCBSampler", eager)
     quickstart.main(n_trials=5)
-    out = capsys.readouterr().out
-    assert "groups learned from 4 trials" in out
-    assert "learning_rate" in out.split(" share  parameters")[1]
+    assert "Study 'hdbo' has 5 trials" in capsys.readouterr().out
+    page = (here / "quickstart.html").read_text(encoding="utf-8")
+    assert page.count("Plotly.newPlot(") >= 3
+    assert "<script src" not in page  # it needs no network
 
 
 def test_trees_are_drawn_and_bamsoo_sees_more(
