@@ -16,6 +16,9 @@ from exported import PUBLISHED
 from exported import PUBLISHED_BASELINES
 from exported import SAMPLERS
 
+import optuna_hdbo
+from optuna_hdbo import visualization
+
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTED = {**SAMPLERS, **BASELINES}
@@ -142,6 +145,27 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), target
+
+
+def public_names() -> list[str]:
+    figures = [name for name in vars(visualization) if name.startswith("plot_")]
+    return [*optuna_hdbo.__all__[1:], *figures, "report"]  # the first one is the version
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_every_public_name_has_a_page(name: str) -> None:
+    """One that shows what it is for; the API reference has the rest from the docstrings."""
+    value = getattr(optuna_hdbo, name, None) or getattr(visualization, name)
+    assert inspect.getdoc(value)
+    others = [page for page in PAGES if page.stem not in {"api", "CHANGELOG", "README"}]
+    if not inspect.isclass(value) or name.endswith(("Sampler", "Evaluator")):  # not results
+        assert any(re.search(rf"\b{name}\b", page.read_text("utf-8")) for page in others)
+
+
+def test_the_api_reference_has_every_public_module() -> None:
+    reference = read("docs/api.md")
+    for module in ("optuna_hdbo", "optuna_hdbo.visualization", "optuna_hdbo.methods"):
+        assert f".. automodule:: {module}\n   :members:" in reference
 
 
 @pytest.mark.parametrize(
