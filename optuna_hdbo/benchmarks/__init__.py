@@ -9,7 +9,7 @@ import os
 
 
 def use_one_thread() -> None:
-    """Have numerical libraries that are not imported yet run on one thread.
+    """Make numerical libraries that are not imported yet run on one thread.
 
     Times per trial are then comparable, and runs side by side do not slow each other down.
     """

@@ -47,7 +47,7 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 
 MAX_SEEDS = 10_000
-"""Seeds that one command accepts; more are taken for a typing error."""
+"""One command accepts at most this many seeds. More are taken for a typing error."""
 
 
 MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
@@ -55,7 +55,7 @@ MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
 
 
 def problem_names(text: str) -> list[str]:
-    """Parse names separated by commas; a purpose or a family stands for all of its problems."""
+    """Parse names separated by commas; a purpose or a family means all of its problems."""
     sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
     sets |= catalogue.FAMILIES | MULTI
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]

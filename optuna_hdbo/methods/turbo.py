@@ -64,8 +64,8 @@ class TuRBO:
     }
     """Settings of the paper, as far as a single region with expected improvements has them.
 
-    Patience of one failure per parameter, plain values, one model, and a lengthscale prior that
-    does not depend on the region.
+    The patience is one failure per parameter, values are not warped, there is one model, and the
+    lengthscale prior does not depend on the region.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class TuRBO:
         sums = (NONE_INTERACT, NONE_INTERACT_WARPED) if warp else (NONE_INTERACT,)
         self._sums = sums if separable else ()
         self._local = Ensemble(kernel, True, (self._belief,), n_cyc, name="local")
-        # Under the same name as GP-UCB's, so that a portfolio fits them once.
+        # These have the same name as those of GP-UCB, so that a portfolio fits them once.
         self._whole = Ensemble(kernel, True, self._sums, n_cyc)
         self._constraints = ConstraintModels(kernel)
 
@@ -156,7 +156,10 @@ class TuRBO:
         memory: Memory,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the best point of the region; improvements are on what its run has found."""
+        """Return the best point of the region.
+
+        Improvements are measured against the best point that the region's run has found.
+        """
         seen = model.seen
         feasibility = self._constraints.fit(region.domain, seen, memory)
         if run.number and feasibility.feasible.any():

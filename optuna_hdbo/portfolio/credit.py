@@ -1,8 +1,8 @@
-"""Which expert gets the next query: the one that has lately improved the best value most often.
+"""Which expert makes the next query: the one that has lately improved the best value most often.
 
 Every expert has a Beta distribution of its rate of success, in which old queries count less. The
-expert with the largest draw is asked (Thompson sampling). So an expert that may be good is tried,
-and one that is not good gets few queries.
+expert with the largest draw suggests the point (Thompson sampling). So an expert that may be good
+is tried, and one that is not good makes few queries.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ FORGETTING = 0.9
 """Factor by which a query counts less after each later one. So about ten queries count."""
 
 WORTHWHILE = 1e-3
-"""Least gain that counts as a success, over the distance of the best value to the median of the
-better half. Smaller gains refine what is known."""
+"""Smallest gain that counts as a success, divided by the distance of the best value to the median
+of the better half. Smaller gains refine what is known."""
 
 FLOOR, FLOOR_OF_FEW = 0.02, 0.1
-"""Share of the queries that every expert gets in any case; the latter where columns are few and
-the whole domain can be searched. Chosen on the tuning problems."""
+"""Share of the queries that every expert makes at least. The second one holds where there are few
+columns and the whole domain can be searched. Chosen on the tuning problems."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def rate(earned: Credit, prior: Credit) -> float:
 
 
 def expert_of(record: Record, names: Sequence[str]) -> str | None:
-    """Return which expert a record names, None if it is none of these."""
+    """Return the expert that a record names, None if it is not one of these."""
     name = record.data.get(KEY)
     return name if isinstance(name, str) and name in names else None
 
@@ -102,15 +102,15 @@ def order(
     rng: np.random.Generator,
     floor: float = FLOOR,
 ) -> list[str]:
-    """Return the experts in the order in which they are asked for this query.
+    """Return the experts in the order in which they may suggest the point of this query.
 
     Parameters
     ----------
     earned, prior : mapping of str to Credit
-        What each expert has earned, and what it began with.
+        Successes and failures of each expert, and the pseudo-counts that it began with.
     rng : numpy.random.Generator
     floor : float
-        Share of the queries that each expert gets in any case.
+        Share of the queries that each expert makes at least.
     """
     names = list(earned)
     drawn = [

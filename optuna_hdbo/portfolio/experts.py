@@ -22,7 +22,7 @@ MOST_MODELLED_COLUMNS = 200
 """Beyond this many columns only random subspaces are affordable at every trial."""
 
 MOST_TREE_COLUMNS = 60
-"""Beyond this many columns a tree does not even split every column once in 200 trials."""
+"""With more columns than this, a tree does not even split every column once in 200 trials."""
 
 
 FEW_COLUMNS = 10
@@ -51,7 +51,8 @@ class Expert:
     default : bool
         Whether it takes part unless the user chooses the experts.
     begins_anew : bool
-        Whether it takes another way when a search begins afresh. A tree has the same cells again.
+        Whether it suggests other points when a search begins afresh. A tree would have the same
+        cells again.
     """
 
     build: Callable[[bool | None], Method]

@@ -1,4 +1,4 @@
-"""The flagship: several methods share every observation, and the most successful one is asked."""
+"""HDBO: several methods share every observation, and the most successful one suggests points."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ REFINED = 1e-3
 """Root mean square distance from the best point within which a query refines it."""
 
 WINDOW, MOST_REFINED = 30, 1.0 / 6.0
-"""Share of the last queries that may refine the best point. A trial is worth more than a digit."""
+"""At most this share of the last queries may refine the best point, by one more digit of it."""
 
 QUERY, CREDITS = "query", "credits"
 """Keys under which a record keeps the kind of the query and every expert's expected rate of
-success at that time. The latter is for people."""
+success at that time, which :func:`optuna_hdbo.explain` reads."""
 
 QueryKind = Literal["search", "refine", "elsewhere", "restart"]
-"""A search for a better point, one more digit of the best point, the furthest point from all known
-ones, or a random point of a search that begins afresh."""
+"""What a query is for: a better point, one more digit of the best point, the furthest point from
+all known ones, or a random point of a search that begins afresh."""
 
 
 class HDBO:
@@ -63,7 +63,7 @@ class HDBO:
         self._several = EXPERTS["global"].build(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
-        """Let every expert object to its settings."""
+        """Let every expert check its settings."""
         for name in self.experts_for(domain):
             self._experts[name].validate(domain)
 
@@ -75,7 +75,7 @@ class HDBO:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of an expert, or a random one where a search begins afresh.
 
-        For several objectives the experts are not asked: one model per objective is.
+        For several objectives it comes from one model per objective instead of from an expert.
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
@@ -120,7 +120,7 @@ class HDBO:
             if may_refine or not refines:
                 return _signed(name, suggestion, "refine" if refines else "search", rates)
         assert first is not None
-        name, suggestion = first  # all of them refine: leave for somewhere else
+        name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)
         return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
 

@@ -1,11 +1,11 @@
-"""Restarts: once nothing improves any more, a second search begins that does not know the first.
+"""Restarts: once nothing improves any more, another search begins that does not use the first one.
 
-A model of all trials that has converged is sure of itself, and its experts only add digits. If the
-optimum that they have found is the second-best one, no query leads away from it. So a part of the
-queries goes to a search afresh: random points, and then experts that see nothing but these and
-their own queries. Once such a search has converged as well, another one begins. Where columns are
-many, it moves those few that matter under the last fit, and leaves the others at their best
-values; where many of them matter, a search afresh would be too expensive to find anything.
+Experts that have converged only add digits to the best point. If they have found the second-best
+optimum, no query leads away from it. So a part of the queries goes to a search afresh. It begins
+with random points. After that its experts see only these points and their own queries. Once such a
+search has converged as well, another one begins. If there are many columns, it moves the few that
+matter under the last fit, and leaves the others at their best values. If many of them matter,
+there is no search afresh: it would need too many trials to find anything.
 """
 
 from __future__ import annotations
@@ -35,34 +35,35 @@ KEY = "restart"
 """Key under which a query's record keeps the trial at which its search began."""
 
 PATIENCE = 20
-"""Queries after which a search has converged if they have not improved its best value enough."""
+"""A search has converged if this many queries have not improved its best value enough."""
 
 ENOUGH = 1e-2
-"""Least gain of so many queries, over the distance of the best value to the median."""
+"""Smallest gain that is enough, divided by the distance of the best value to the median."""
 
 SHARE = 2.0 / 3.0
-"""Share of the queries that the first search afresh gets once the study has converged. After k
-that have not found the best point, the next gets this over k + 1. On a function of 4 among 50
-columns 5 of 8 runs found the optimum without such searches, and all 8 with them."""
+"""Share of the queries that the first search afresh makes once the study has converged. After k
+searches that have not found the best point, the next one makes this share divided by k + 1. On a
+function of 4 among 50 columns 5 of 8 runs found the optimum without such searches, and all 8 with
+them."""
 
 MOST_RANDOM = 10
-"""A search afresh begins with three random points more than columns, at most this many."""
+"""A search afresh begins with three more random points than it has columns, at most this many."""
 
 COLUMNS = "columns"
-"""Key under which it keeps the names of the columns that this search moves."""
+"""Key under which a query's record keeps the names of the columns that its search moves."""
 
 INFLUENCE = 0.05
-"""Least inverse lengthscale of a column that matters, over the largest one. Where 4 of 50 columns
-matter (a tuning problem), these had .32 or more and all others at most .02."""
+"""Smallest inverse lengthscale of a column that matters, divided by the largest one. On a tuning
+problem where 4 of 50 columns matter, these had .32 or more and all others at most .02."""
 
 FEW = 1.0 / 3.0
-"""Largest share of the columns that are few: where the others matter a little too, a search that
-leaves them alone finds nothing better."""
+"""At most this share of the columns counts as few. With more of them the others matter a little
+too, and a search that does not move them finds nothing better."""
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """A search and what it knows.
+    """A search and its observations.
 
     Parameters
     ----------
@@ -71,13 +72,13 @@ class Search:
     domain : Domain
         The columns that it moves.
     seen : Observations
-        Of the first search all observations, of a later one only its own, in its columns.
+        All observations for the first search. For a later one only its own, in its columns.
     columns : IntArray
         Which columns of the whole domain these are.
     best : FloatArray, shape (D,)
         The best point of all.
     n_queries : int
-        Of a later one, how many it has made.
+        How many queries a later search has made.
     """
 
     began: int | None
@@ -96,7 +97,7 @@ class Search:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the record of its next query keeps."""
+        """Entries of the record of its next query."""
         return {KEY: self.began, COLUMNS: list(self.domain.names)}
 
     def whole(self, x: FloatArray) -> FloatArray:
@@ -116,8 +117,8 @@ def next_search(
 ) -> Search:
     """Return the search whose turn it is: the first one, or one that began afresh.
 
-    It is derived from the trials' records, so that it is the same for every worker and after a
-    resumption.
+    It is derived from the trials' records. So it is the same for every worker and in a resumed
+    study.
     """
     starts = ((record.number, _began(record)) for record in seen.records)
     began = {number: start for number, start in starts if start is not None}
@@ -142,9 +143,9 @@ def next_search(
 
 
 def influential(domain: Domain, memory: Memory) -> IntArray | None:
-    """Return the columns that a search afresh moves: all, or those few that matter.
+    """Return the columns that a search afresh moves: all, or the few that matter.
 
-    ``None`` where many matter or nothing was fitted, and where none of them is continuous.
+    ``None`` if many matter, if nothing was fitted, or if none of them is continuous.
     """
     columns = np.arange(len(domain))
     if domain.breadth >= FEW_COLUMNS:
@@ -159,7 +160,7 @@ def influential(domain: Domain, memory: Memory) -> IntArray | None:
 
 
 def _n_in_vain(began: Mapping[int, int], best: int) -> int:
-    """Return how many searches afresh were replaced by a later one, and did not find the best.
+    """Return how many earlier searches afresh did not find the best point.
 
     Parameters
     ----------
@@ -198,7 +199,7 @@ def _search(
     began: int,
     records: Sequence[Record],
 ) -> Search:
-    """Return a search with these records; what is pending stays."""
+    """Return a search with the observations of these records, and all pending points."""
     columns = np.array(domain.with_deciding(columns.tolist()), np.int64)
     numbers = [record.number for record in records]
     rows = np.isin(seen.numbers, numbers)
@@ -223,7 +224,7 @@ def _has_converged(merit: FloatArray, n_queries: int) -> bool:
     ----------
     merit : FloatArray, shape (n,)
     n_queries : int
-        Queries of experts so far; random points say nothing about convergence.
+        Queries of experts so far. Random points say nothing about convergence.
     """
     if min(len(merit) - 1, n_queries) < PATIENCE:
         return False

@@ -1,4 +1,4 @@
-"""The flagship as a sampler."""
+"""HDBO, the portfolio, as a sampler."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
 
 class HDBOSampler(MethodSampler):
-    """The sampler to reach for: several methods share every trial, and the best one is asked.
+    """The sampler to start with: several methods learn from every trial and take turns.
 
-    No single method wins everywhere, and which one will is not known beforehand. This sampler
-    holds a portfolio of experts. All of them learn from every trial. For each new trial one is
-    drawn, in favour of the one whose points have improved on the best value most often lately
-    (Thompson sampling on rates of success that forget). A point that only adds digits to the best
-    one is not worth a trial: at most a sixth of the last 30 trials may do so, and then another
-    expert is asked.
+    No single method wins everywhere, and nobody knows beforehand which one will. This sampler
+    holds a portfolio of methods, its experts. All of them learn from every trial. One of them
+    suggests the next point. It is drawn in favour of the expert whose points have improved on the
+    best value most often lately (Thompson sampling on rates of success in which old trials count
+    less). A point that only adds digits to the best one is not worth a trial. At most a sixth of
+    the last 30 trials may be such points. After that another expert suggests the point.
 
     Experts:
 
     ``"local"``
         a trust region around the best trial (:class:`TuRBOSampler`), up to 200 parameters;
     ``"global"``
-        Gaussian processes over the whole space under several beliefs (:class:`GPUCBSampler`), up
+        Gaussian processes over the whole space, with several priors (:class:`GPUCBSampler`), up
         to 200 parameters;
     ``"tree"``
         a tree of cells beside a Gaussian process (:class:`BaMSOOSampler`), up to 60 parameters;
@@ -44,21 +44,21 @@ class HDBOSampler(MethodSampler):
     one (``"refine"``), or whether the point is the furthest from all known ones because all
     experts refined (``"elsewhere"``).
 
-    Where fewer than 10 parameters matter, a search afresh gets two thirds of the queries once 20
-    of them have hardly improved the best value. It begins with random points (``"restart"``). Its
-    trials carry the number of the first of them as ``hdbo:restart``.
+    Once 20 queries have hardly improved the best value, two thirds of the next ones go to a search
+    that begins afresh, if fewer than 10 parameters matter. It begins with random points
+    (``"restart"``). Its trials carry the number of its first trial as ``hdbo:restart``.
 
     Parameters
     ----------
     experts : sequence of str or None
-        Names out of the list above; ``None`` for all default ones that suit the search space. In
-        a study with several objectives no expert is asked, but one model per objective.
+        Names out of the list above; ``None`` for all default ones that suit the search space. A
+        study with several objectives has one model per objective instead of experts.
     deterministic_objective : bool or None
         Whether equal parameters give equal values; ``None`` if that is unknown.
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int
-        Random trials before an expert is asked.
+        Random trials before the first suggestion of an expert.
     independent_sampler : BaseSampler or None
         Samples startup trials and parameters outside of the model; ``None`` draws those of the
         startup uniformly, and later ones by Optuna's ``TPESampler``.

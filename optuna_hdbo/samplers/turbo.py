@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class TuRBOSampler(PublishedSampler):
     """A trust region around the best trial (Eriksson et al. 2019).
 
-    Each query asks for the largest expected improvement within a box around the best trial. The
-    box doubles its sides after three successes in a row and halves them after failures. Once it is
-    tiny, another one begins at the best trial elsewhere. Its sides are weighted by the model's
-    lengthscales. The state of the region is read from the trials, so that a study can be resumed
-    and workers share one region. Numerical parameters with steps keep the steps inside the box;
-    categorical ones are searched whole.
+    Each query maximises the expected improvement within a box around the best trial. The sides of
+    the box double after three successes in a row, and are halved after failures. Once the box is
+    tiny, another one begins at the best trial elsewhere. The sides are weighted by the model's
+    lengthscales. The state of the region is read from the trials. So a study can be resumed, and
+    workers share one region. For a numerical parameter with steps, the box holds the steps inside
+    it. All choices of a categorical parameter are searched.
 
     Three defaults differ from "Scalable Global Optimization via Local Bayesian Optimization"
     (NeurIPS 2019): the prior of the lengthscales scales with the box (AdaScale, arXiv 2604.22967),
@@ -36,13 +36,13 @@ class TuRBOSampler(PublishedSampler):
     Parameters
     ----------
     length, min_length, max_length : float
-        Side of the box at first, below which it is given up, and at most, in shares of a
-        parameter's range.
+        First side of the box, the side below which it is given up, and its largest side. All are
+        shares of a parameter's range.
     n_successes : int
         Successes in a row after which the sides double.
     patience : float
-        Failures in a row, per parameter, after which the sides are halved; four failures at
-        least.
+        Failures in a row, per parameter, after which the sides are halved. It takes at least four
+        failures.
     kernel : {"matern52", "matern32", "se"}
     warp : bool
         Whether the model sees warped values.

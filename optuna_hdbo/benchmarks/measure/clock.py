@@ -1,4 +1,4 @@
-"""Trials, and the wall and CPU seconds that they take, the objective left out."""
+"""Run trials and measure their wall and CPU seconds, without those of the objective."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Clock:
 
 
 class Metered(BaseSampler):
-    """Hands every question on to a sampler, and adds up the CPU seconds that its answers take.
+    """Forwards every call to a sampler, and adds up the CPU seconds that the calls take.
 
     This is what the sampler costs by itself: without Optuna's part of ask, suggest and tell.
     """
@@ -97,14 +97,14 @@ class Metered(BaseSampler):
 
 
 def timed_trial(study: optuna.Study, problem: Problem) -> tuple[float, Clock]:
-    """Carry out one trial; return its value and the time of ask, every suggest, and tell."""
+    """Run one trial; return its value and the time of ask, every suggest, and tell."""
     return next(timed_trials(study, problem, 1))
 
 
 def timed_trials(
     study: optuna.Study, problem: Problem, n_trials: int, n_workers: int = 1, seed: int = 0
 ) -> Iterator[tuple[float, Clock]]:
-    """Carry out trials; yield their values and times as they end.
+    """Run trials; yield their values and times as they end.
 
     With several workers so many trials are under way whenever a point is asked for, and which of
     them ends next is drawn: what many machines do, on one.

@@ -1,4 +1,4 @@
-"""Problems with constraints: when something feasible is found, and how good it is in the end."""
+"""Problems with constraints: the first feasible trial, and the best feasible one in the end."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ PROBLEMS: dict[str, Constrained] = {
 
 
 def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:
-    """Tell a trial's constraints in the way that this version of Optuna has."""
+    """Set a trial's constraints in the way of this version of Optuna."""
     if hasattr(trial, "set_constraint"):
         for i, value in enumerate(values):
             trial.set_constraint(f"c{i}", float(value))
@@ -97,7 +97,7 @@ def _sampler(label: str, problem: Problem, seed: int) -> optuna.samplers.BaseSam
 
 
 def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, float]:
-    """Return the first feasible trial, how many were, the best regret of them, and CPU seconds.
+    """Return the first feasible trial, their number, their best regret, and CPU seconds.
 
     Infinite where no trial is feasible.
     """

@@ -1,4 +1,4 @@
-"""Long studies: what trials cost after thousands of them, what memory grows, what is gained."""
+"""Long studies: the cost of trials after thousands of them, the memory, and the regret."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 
 PARTS = 6
-"""Of a study, each with its median time; memory is followed from the second third of it on."""
+"""Parts of a study. Each has a median time of its own."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class Endurance:
     memory: FloatArray
 
     def slope(self) -> float:
-        """Return megabytes per 1000 trials, after the first third, in which caches fill."""
+        """Return megabytes per 1000 trials, without the first third, in which caches fill."""
         n = len(self.memory)
         trials = np.arange(n // 3, n)
         return float(np.polyfit(trials / 1000.0, self.memory[n // 3 :], 1)[0])
@@ -91,7 +91,7 @@ def row(label: str, name: str, found: Endurance) -> str:
 
 
 def compare(names: Sequence[str], labels: Sequence[str], seed: int, n_trials: int) -> str:
-    """Return a Markdown table; every study has a process of its own, one after the other."""
+    """Return a Markdown table; every study runs in a process of its own, one after the other."""
     lines = [head(n_trials)]
     for name in names:
         for label in labels:

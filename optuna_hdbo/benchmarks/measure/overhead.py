@@ -64,7 +64,7 @@ def _smooth(x: FloatArray, *, centre: FloatArray, weights: FloatArray) -> float:
 
 
 def _problem(dim: int) -> Problem:
-    """Return a smooth function whose parameters matter unequally; its optimum is not needed."""
+    """Return a smooth function whose parameters matter unequally. Its optimum is not known."""
     centre = np.random.default_rng(_SEED).uniform(0.2, 0.8, dim)
     return Problem(
         name=f"smooth-{dim}",
@@ -97,11 +97,11 @@ def _filled_study(label: str, size: Size) -> tuple[optuna.Study, Metered]:
 def measure(labels: Sequence[str], size: Size, n_timed: int = 12) -> list[Overhead]:
     """Time ``n_timed`` trials of every rival, in studies that hold ``size.n_trials`` already.
 
-    Rivals take turns trial by trial (each finds the processor's caches full of another's numbers),
-    the order reversed each round, so that whatever else the machine does falls on all of them
-    alike. Two untimed trials in a small throw-away study bring imports and compilation to an end,
-    eight in the large study the reading of its history and the first fits of a model, which a
-    study that grew to that size would have done along the way.
+    Rivals take turns trial by trial, and each round reverses their order. So other work on the
+    machine affects all of them alike, and each finds the processor's caches full of another's
+    numbers. Two trials in a small study of their own come first, for imports and compilation.
+    Eight trials in the large study follow, for its history and the first fits of a model, which a
+    study that grew to that size would have done along the way. None of these are timed.
     """
     if n_timed < 1:
         raise ValueError(f"n_timed must be at least 1, but got {n_timed}.")

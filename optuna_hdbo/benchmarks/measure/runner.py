@@ -1,4 +1,4 @@
-"""Run samplers on problems in worker processes and file the results, one JSON line per run."""
+"""Run samplers on problems in worker processes and write the results, one JSON line per run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from optuna_hdbo.structure import get_selections
 
 @dataclass(frozen=True)
 class Run:
-    """One study to carry out; also the key that its result is filed under."""
+    """One study to run. It is also the key of its result."""
 
     problem: str
     rival: str
@@ -57,8 +57,8 @@ def plan(
     Raises
     ------
     ValueError
-        If a name or a setting is wrong, or a seed is not of the problem's purpose: before hours
-        are spent, not after.
+        If a name or a setting is wrong, or a seed does not have the problem's purpose. This is
+        checked before any run begins.
     """
     if n_trials < 1:
         raise ValueError(f"n_trials must be at least 1, but got {n_trials}.")
@@ -78,9 +78,9 @@ def plan(
 
 
 def execute(run: Run) -> dict[str, Any]:
-    """Carry out one run and return its result, ready for JSON.
+    """Run one study and return its result, ready for JSON.
 
-    Time is what the sampler and Optuna take: ``ask``, every ``suggest``, ``tell``; not the
+    Time is that of the sampler and Optuna: ``ask``, every ``suggest`` and ``tell``, without the
     objective. CPU time counts all threads of the process.
     """
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -142,7 +142,7 @@ def _rounded(numbers: Iterable[float], digits: int) -> list[float]:
 
 
 def check_out(path: Path) -> None:
-    """Raise ``ValueError`` unless results can be written to a path, before hours are spent."""
+    """Raise ``ValueError`` unless results can be written to a path."""
     if path.is_dir():
         raise ValueError(f"--out must be a file, but {path} is a folder.")
     if not path.parent.is_dir():
@@ -174,7 +174,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def _check(result: Mapping[str, Any]) -> None:
-    """Raise an error unless a result says which run it is of, in the right types."""
+    """Raise an error unless a result names its run, with values of the right types."""
     key = _key(result)
     texts = key.problem, key.rival, result["purpose"]
     numbers = key.seed, key.n_trials
@@ -199,10 +199,10 @@ def _append(path: Path, result: Mapping[str, Any]) -> None:
 
 
 def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
-    """Carry out the runs that ``out`` does not hold yet; return how many of them failed.
+    """Run what ``out`` does not have yet; return the number of failed runs.
 
-    A run that fails is named on standard error and not filed, so that it is tried again when the
-    same command is given again.
+    A run that fails is named on standard error and not written. So it is tried again when the
+    same command is run again.
     """
     finished = {_key(result) for result in read(out)}
     to_do = [run for run in dict.fromkeys(runs) if run not in finished]
@@ -225,7 +225,7 @@ def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
 
 
 def _workers(jobs: int) -> ProcessPoolExecutor:
-    """Return a pool of fresh processes that end with this one, however it ends."""
+    """Return a pool of fresh processes that end when this one ends."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent)
 
@@ -244,7 +244,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield what says on standard error that one more run is over: a bar, or lines in a log."""
+    """Yield a function that reports a finished run on standard error, by a bar or by lines."""
     if sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None:
         with importlib.import_module("tqdm").tqdm(total=total, unit="run") as bar:
 
@@ -261,7 +261,7 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
 def _completed(
     pool: ProcessPoolExecutor, runs: Sequence[Run], jobs: int
 ) -> Iterator[tuple[Run, Future[dict[str, Any]]]]:
-    """Yield runs as they finish, with few of them queued: an interrupt then stops soon."""
+    """Yield runs as they finish. Few of them are queued, so that an interrupt stops soon."""
     queue = iter(runs)
     pending = {pool.submit(execute, run): run for run in itertools.islice(queue, jobs)}
     while pending:

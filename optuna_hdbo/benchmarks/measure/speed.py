@@ -1,4 +1,4 @@
-"""Times of compiled kernels and of whole trials, to be compared with earlier ones of a machine."""
+"""Times of compiled kernels and of whole trials, to compare with earlier ones on one machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SEED = 0
 
 
 def kernels(size: Size) -> dict[str, Callable[[], object]]:
-    """Return what is timed at a size, by name: each compiled step of a trial."""
+    """Return the compiled steps of a trial at a size, by name."""
     rng = np.random.default_rng(_SEED)
     dim, n = size.dim, size.n_trials
     X, Z = rng.random((n, dim)), rng.random((500, dim))
@@ -65,7 +65,7 @@ def cpu_of(call: Callable[[], object], n_times: int) -> float:
 
 
 def measure_speed(labels: Sequence[str], sizes: Sequence[Size], n_times: int) -> Times:
-    """Return milliseconds of CPU time by what takes them."""
+    """Return milliseconds of CPU time by the name of the step or trial."""
     times: Times = {}
     for size in sizes:
         where = f"{size.dim} parameters, {size.n_trials} trials"
@@ -87,7 +87,7 @@ def table(times: Mapping[str, float], earlier: Mapping[str, float]) -> str:
 
 
 def worse(times: Mapping[str, float], earlier: Mapping[str, float]) -> list[str]:
-    """Return what takes longer than earlier by more than chance explains."""
+    """Return the names of what has become slower by more than chance explains."""
     return [
         name
         for name, ms in times.items()

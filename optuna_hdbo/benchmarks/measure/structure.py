@@ -18,18 +18,18 @@ from optuna_hdbo.interactions import get_interactions
 
 
 TRIALS = {12: 200, 30: 300}
-"""Trials of a study by the least number of parameters that has as many."""
+"""Smallest number of parameters -> trials of a study that has at least so many."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was said about one study.
+    """How well the interactions of one study were found.
 
     Parameters
     ----------
     right, wrong, missed : int
-        Pairs that were called strong and interact, were called strong and do not, interact and
-        were not called strong.
+        Numbers of pairs: called strong and interacting, called strong and not interacting,
+        interacting and not called strong.
     n_pairs : int
     rand : float
         Adjusted Rand index of the groups against the true ones, inert parameters one by one.
@@ -93,7 +93,7 @@ def compare(names: Sequence[str], labels: Sequence[str], seeds: Sequence[int]) -
     Raises
     ------
     ValueError
-        For an unknown name, and a seed that is not of its purpose.
+        For an unknown name, and a seed that does not have its purpose.
     """
     lines = [
         "| Function | Sampler | Trials | Studies | F1 of pairs | False | Rand index | CPU |",

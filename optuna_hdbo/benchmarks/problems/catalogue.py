@@ -1,7 +1,7 @@
-"""The test problems by name, each with what its results may be used for.
+"""The test problems by name, each with the purpose that its results have.
 
 Problems and seeds are split: those for tuning defaults are never reported, and the other way
-round. What an instance is made of is said in :mod:`optuna_hdbo.benchmarks.instances`.
+round. :mod:`optuna_hdbo.benchmarks.problems.instances` describes instances.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
-"""Suites, each under a name of its own; all but those for tuning are only ever reported."""
+"""Suites by name. All but those for tuning are only reported."""
 
 
 def purpose_of(name: str) -> Purpose:
@@ -150,7 +150,7 @@ def purpose_of(name: str) -> Purpose:
 
 
 def check_seed(name: str, seed: int) -> None:
-    """Raise ``ValueError`` unless the seed is of the problem's purpose."""
+    """Raise ``ValueError`` unless the seed has the problem's purpose."""
     purpose = purpose_of(name)
     seeds = SEEDS[purpose]
     if seed not in seeds:

@@ -1,8 +1,8 @@
 """The output layer of a small neural network for scikit-learn's digits: MS-UCB's learning task.
 
-The paper's network has one hidden layer; Adam trains everything but the weights between the
-hidden layer and the ten outputs, and these are what is searched. Here the hidden layer is trained
-once, beforehand, so that a trial costs a matrix product, and digits stand in for MNIST. With a
+The paper's network has one hidden layer. Adam trains everything but the weights between the
+hidden layer and the ten outputs, and the sampler searches these. Here the hidden layer is trained
+once, beforehand, so that a trial costs a matrix product. Digits replace MNIST. With a
 small penalty on the squared weights the loss is strictly convex, so its minimum is known.
 """
 
@@ -24,7 +24,7 @@ BOX = 3.0
 """Weights range over [-3, 3]."""
 
 PENALTY = 3e-3
-"""Of the squared weights: enough to keep the minimum inside of the box."""
+"""Penalty on the squared weights, which keeps the minimum inside of the box."""
 
 
 def _loss(w: FloatArray, H: FloatArray, labels: FloatArray) -> tuple[float, FloatArray]:

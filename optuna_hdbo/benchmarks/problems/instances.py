@@ -1,7 +1,7 @@
 """Seeded instances of test functions with a known optimum.
 
-A problem is a name and a seed. The name fixes the function and the number of parameters; the seed
-draws what a sampler must not be able to profit from:
+A problem is a name and a seed. The name fixes the function and the number of parameters. The seed
+draws what a sampler must not be able to exploit:
 
 translated
     A function of all D parameters in its customary box. Function coordinate j is read from
@@ -40,7 +40,7 @@ Purpose = Literal["report", "tune"]
 Names = tuple[str, ...]
 
 TUNING = "-tune"
-"""What the names of problems for tuning end with in families that have both."""
+"""End of the names of problems for tuning, in families that also have reported ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +52,9 @@ class Problem:
     name : str
         For example ``"levy-20"``.
     seed : int
-        What its random part was drawn from.
+        Seed of its random part.
     direction : {"maximize", "minimize"}
-        Of the objective.
+        Direction of the objective.
     bounds : FloatArray, shape (D, 2)
         Lower and upper bounds of the parameters.
     evaluate : callable
@@ -93,7 +93,7 @@ class Problem:
         return names(range(self.dim))
 
     def suggest(self, trial: optuna.Trial) -> FloatArray:
-        """Ask a trial for every parameter, in order; shape (D,)."""
+        """Suggest every parameter of a trial, in order; shape (D,)."""
         pairs = zip(self.names, self.bounds, strict=True)
         return np.array([trial.suggest_float(name, low, high) for name, (low, high) in pairs])
 

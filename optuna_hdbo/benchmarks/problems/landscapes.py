@@ -1,10 +1,11 @@
-"""The landscapes that GP-MI's paper compares on, as far as they can be had.
+"""The landscapes on which GP-MI's paper compares, as far as they are available.
 
 Draws from Gaussian processes, a mixture of three peaks under such a draw, and a Mackey-Glass delay
-equation; Himmelblau, Branin and Goldstein-Price are in :mod:`optuna_hdbo.benchmarks.functions`.
-The paper does not say where its draws live, what its peaks are, or what its delay equation is
-asked: what is chosen here is said below. Its tsunami data are not public; a draw of a process in
-five dimensions that matter unequally stands in. All are maximised, without noise.
+equation. Himmelblau, Branin and Goldstein-Price are in
+:mod:`optuna_hdbo.benchmarks.problems.functions`. The paper does not give the domain of its draws,
+its peaks, or the parameters of its delay equation. The choices made here are documented below. Its
+tsunami data are not public. A draw of a process in five dimensions that matter unequally replaces
+them. All are maximised, without noise.
 
 Draws whose maximum is on the edge are passed over, since maximisers start there. A draw's maximum
 is what climbs from the best of some thousand points find: a lower bound of the truth, tight but
@@ -27,7 +28,7 @@ from optuna_hdbo.benchmarks.problems.instances import generator
 
 
 N_FEATURES = 400
-"""Random features of a draw."""
+"""Number of random features of a draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +133,7 @@ def mixture() -> Build:
 
 _LAG, _N_STEPS, _STEP = 34, 400, 0.5
 _LEVELS = (0.2, 1.6)
-"""The range of the initial levels."""
+"""Range of the initial levels."""
 
 
 def mackey_glass_value(levels: FloatArray) -> float:

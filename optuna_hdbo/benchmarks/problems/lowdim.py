@@ -1,7 +1,8 @@
 """Classical functions of few parameters on the unit cube, as Wang et al. (2014) ran them.
 
-Unlike the instances of :mod:`optuna_hdbo.benchmarks.instances` these are not moved: a seed draws
-nothing but the sampler's random first point. The ones for tuning are other functions, moved.
+Unlike the instances of :mod:`optuna_hdbo.benchmarks.problems.instances` these are not translated.
+A seed draws nothing but the sampler's random first point. The ones for tuning are other functions,
+which are translated.
 """
 
 from __future__ import annotations

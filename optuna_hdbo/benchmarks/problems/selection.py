@@ -43,7 +43,7 @@ WEIGHTS = (1.0, 0.1, 0.01)
 START, GOAL = np.array([0.05, 0.05]), np.array([0.95, 0.95])
 N_OBSTACLES = 15
 SIDE = 0.1
-"""Of an obstacle, a square."""
+"""Side of an obstacle, a square."""
 
 
 def copies(function: Function, dim: int) -> Build:

@@ -1,11 +1,11 @@
-"""Functions whose interactions are known, to check what is said about them.
+"""Functions whose interactions are known, to check how well they are found.
 
 Each is a sum of terms over disjoint groups of parameters, among inert ones. Parameters range over
 [0, 1], and which of them are in a group is drawn from the seed. A term is scaled to the standard
 deviation 1 under uniform points, times a weight between 0.7 and 1.4 drawn from the seed.
 
-Names say what the terms are made of and how many parameters there are. Their optimum is not known:
-these functions are not for comparing samplers.
+Names say which functions the terms are and how many parameters there are. Their optimum is not
+known, so these functions are not for comparing samplers.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def make(name: str, seed: int) -> Problem:
     Raises
     ------
     ValueError
-        For an unknown name, and for a seed that is not of its purpose.
+        For an unknown name, and for a seed that does not have its purpose.
     """
     known = _TERMS["report"] | _TERMS["tune"]
     if name not in known:

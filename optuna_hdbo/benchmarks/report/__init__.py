@@ -1,1 +1,1 @@
-"""Tables, curves and pages made of results."""
+"""Tables, curves and pages from results."""

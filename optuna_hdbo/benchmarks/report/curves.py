@@ -77,7 +77,7 @@ def table(
 ) -> str:
     """Return a Markdown table, a row per problem and a cell per sampler.
 
-    A cell says what ``cell`` makes of a sampler's results on the seeds that all samplers have.
+    A cell has the text that ``cell`` returns for a sampler's results on the seeds that all have.
     """
     labels = list(dict.fromkeys(r["rival"] for r in results))
     lines = [

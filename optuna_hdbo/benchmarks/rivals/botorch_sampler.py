@@ -1,4 +1,4 @@
-"""BoTorch as an Optuna sampler, for float parameters: the comparison needs no more."""
+"""BoTorch as an Optuna sampler, for float parameters only, which is enough to compare."""
 
 from __future__ import annotations
 

@@ -61,8 +61,8 @@ def _nsga2(seed: int) -> BaseSampler:
 def _gp(seed: int) -> BaseSampler:
     if importlib.util.find_spec("greenlet") is None:
         warnings.warn(
-            "greenlet is not installed: GPSampler then runs its slow fallback, and every "
-            "comparison of time with it flatters the other samplers. Install greenlet.",
+            "greenlet is not installed, so GPSampler uses a slow fallback. Every comparison of "
+            "time with it flatters the other samplers. Install greenlet.",
             stacklevel=2,
         )
     return optuna.samplers.GPSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
@@ -123,7 +123,7 @@ class Rival:
     Parameters
     ----------
     label : str
-        The text it was parsed from; what results are filed under.
+        The text from which it was parsed. Results have it as their sampler's name.
     name : str
         A key of :data:`RIVALS` or a sampler class of this package.
     published : bool

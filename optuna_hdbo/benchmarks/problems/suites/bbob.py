@@ -1,6 +1,6 @@
 """The 24 noiseless functions of COCO's BBOB suite (Hansen et al. 2009), through ``ioh``.
 
-They are only ever reported: no default is tuned on them. Seed s is instance s + 1 of a function.
+They are only reported: no default is tuned on them. Seed s is instance s + 1 of a function.
 """
 
 from __future__ import annotations

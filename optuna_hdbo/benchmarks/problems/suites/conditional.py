@@ -39,7 +39,7 @@ Ask = Callable[[optuna.Trial], float]
 
 @dataclass(frozen=True, eq=False)
 class Conditional(Problem):
-    """An instance whose value is computed while parameters are asked for.
+    """An instance whose value is computed while a trial suggests parameters.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Conditional(Problem):
     ask: Ask = lambda trial: math.nan
 
     def suggest(self, trial: optuna.Trial) -> FloatArray:
-        """Ask a trial for the parameters of its branch; return the value, shape (1,)."""
+        """Suggest the parameters of a trial's branch; return the value, shape (1,)."""
         return np.array([self.ask(trial)])
 
 
@@ -150,7 +150,7 @@ def _data(name: str) -> tuple[Any, Any]:
 
 
 def _estimator(trial: optuna.Trial) -> Any:
-    """Return the model that a trial asks for."""
+    """Return the model that a trial's parameters describe."""
     kind = trial.suggest_categorical("kind", ["svm", "forest", "neighbours", "logistic"])
     if kind == "svm":
         kernel = trial.suggest_categorical("kernel", ["linear", "rbf", "poly"])

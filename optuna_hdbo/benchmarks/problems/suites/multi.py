@@ -46,7 +46,7 @@ class Several:
     purpose: Purpose
 
     def first(self, seed: int) -> Problem:
-        """Return the problem of the first objective, which samplers are built for."""
+        """Return the problem of the first objective, from which samplers are built."""
         return Problem(
             name=self.name,
             seed=seed,
@@ -59,7 +59,7 @@ class Several:
         )
 
     def suggest(self, trial: optuna.Trial) -> FloatArray:
-        """Ask a trial for every parameter, in order; shape (D,)."""
+        """Suggest every parameter of a trial, in order; shape (D,)."""
         return self.first(0).suggest(trial)
 
 

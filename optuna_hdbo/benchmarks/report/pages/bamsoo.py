@@ -1,6 +1,6 @@
 """Figures 3 and 4 and Table 1 of Wang et al. (2014), beside ours.
 
-It wants runs of the paper's five functions with SOO, BaMSOO and whatever to compare them with::
+It needs runs of the paper's five functions with SOO, BaMSOO and other samplers to compare with::
 
     run --problems branin-2,rosenbrock-2,hartmann3-3,hartmann6-6,shekel-4 --seeds 0-49
         --rivals SOOSampler,BaMSOOSampler,BaMSOOSampler:published,GPUCBSampler,gp,tpe
@@ -31,7 +31,7 @@ TABLE_1 = {
     "BaMSOO": (3.0680, 3.4693, 3.9722, 2.0918, 3.8951),
     "SOO": (0.1810, 0.1835, 0.1871, 0.4313, 0.4350),
 }
-"""The authors' seconds, on their machine of 2014."""
+"""Seconds that the authors measured, on their machine of 2014."""
 
 BEST_PUBLIC = {
     "branin-2": (-0.1, -3.2, -4.4, -5.4),

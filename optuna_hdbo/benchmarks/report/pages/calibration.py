@@ -1,6 +1,6 @@
-"""How often the intervals that trials carry hold the value that came.
+"""How often the value of a trial lies in the interval that was predicted for it.
 
-It wants runs of samplers that write ``hdbo:predicted`` and ``hdbo:std``, of at least 50 trials::
+It needs runs of samplers that write ``hdbo:predicted`` and ``hdbo:std``, of at least 50 trials::
 
     run --problems tune --rivals HDBOSampler --seeds 1000-1002 --out calibration.jsonl
     page calibration calibration.jsonl --out pages

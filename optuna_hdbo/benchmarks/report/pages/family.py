@@ -1,6 +1,6 @@
 """How samplers compare over a whole family of problems, such as BBOB in one dimension.
 
-It wants runs of several samplers on the same problems and seeds::
+It needs runs of several samplers on the same problems and seeds::
 
     run --problems bbob-20 --rivals gp,tpe-default,cmaes,GPUCBSampler,HDBOSampler --seeds 0
         --out bbob.jsonl
@@ -27,7 +27,7 @@ from optuna_hdbo.benchmarks.rivals.registry import N_STARTUP_TRIALS
 
 N_TARGETS = 20
 SMALLEST = 1e-8
-"""Regrets below count as this one."""
+"""Smaller regrets count as this one."""
 
 CHECKPOINTS = (50, 100, 200)
 

@@ -1,6 +1,6 @@
 """Figures 3 and 4 of Contal et al. (2014): average regret, and what delta does to it.
 
-It wants runs of the eight problems with GP-MI and with GP-UCB on the same model, and of
+It needs runs of the eight problems with GP-MI and with GP-UCB on the same model, and of
 ``himmelblau-2`` with other deltas::
 
     run --problems himmelblau-2,branin-2,goldstein-2,mixture-2,gp-2,gp-4,gp-5,mackeyglass-6

@@ -1,6 +1,6 @@
 """Figures 1 to 3 of Tran-The et al. (2020): dimensions, numbers of subspaces, their dimension.
 
-It wants runs with MS-UCB and with the whole cube as its only subspace, which is GP-UCB at as many
+It needs runs with MS-UCB and with the whole cube as its only subspace, which is GP-UCB at as many
 evaluations of the acquisition, and on ``ackley-100`` and ``ellipsoid-100`` with other settings,
 one at a time. Settings may be around the default or around the published ones, as below::
 

@@ -1,7 +1,7 @@
 """Figures 2, 5 and 6 of Shen & Kingsford (2023), beside ours.
 
-It wants runs of ``fbranin-50``, ``fhm6-50`` and ``fst4-50`` with ``VSBOSampler``, with or without
-settings, and whatever to compare them with. The paper's rivals are among the baselines::
+It needs runs of ``fbranin-50``, ``fhm6-50`` and ``fst4-50`` with ``VSBOSampler``, with or without
+settings, and other samplers to compare with. The paper's rivals are among the baselines::
 
     run --problems fbranin-50,fhm6-50,fst4-50 --rivals gp,tpe,VSBOSampler,VSBOSampler:published
         --seeds 0-19 --out vs_bo.jsonl
@@ -31,7 +31,7 @@ AUTHORS = {"fbranin-50": 0.59, "fhm6-50": 0.40, "fst4-50": 7.3}
 """Median regret of the authors' code after 205 trials: three, three and one runs."""
 
 SETTLED = 3
-"""Selections before this one, by number, are left out of the shares: data are few."""
+"""Number of the first selection that counts in the shares: earlier ones have few data."""
 
 BLOCKS = ("main", "a tenth", "a hundredth", "inert")
 
