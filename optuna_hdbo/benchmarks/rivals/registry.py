@@ -1,7 +1,7 @@
 """Samplers to compare, by name.
 
 ``random``, ``tpe-default``, ``tpe``, ``tpe-group``, ``cmaes``, ``nsga2``, ``gp``, ``botorch``,
-``turbo``, and every sampler class of this package. The latter take settings after a colon:
+``turbo``, ``auto``, and every sampler class of this package. These take settings after a colon:
 ``AddGPUCBSampler:published`` is ``AddGPUCBSampler.as_published()``,
 ``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
 and both can be combined. ``decomposition=known`` stands for the problem's true groups.
@@ -84,12 +84,22 @@ def _smac(seed: int) -> BaseSampler:
     return sampler
 
 
-def _turbo(seed: int) -> BaseSampler:
+def _from_hub(rival: str, package: str) -> Any:
+    """Return a package of OptunaHub, which is loaded over the network."""
     if importlib.util.find_spec("optunahub") is None:
-        raise ValueError("the rival turbo needs the optunahub package, which is not installed.")
-    module = importlib.import_module("optunahub").load_module("samplers/turbo")
+        raise ValueError(f"the rival {rival} needs the optunahub package, which is not installed.")
+    return importlib.import_module("optunahub").load_module(package)
+
+
+def _turbo(seed: int) -> BaseSampler:
+    module = _from_hub("turbo", "samplers/turbo")
     # Its startup trials are counted per trust region: its own default is the fair number.
     sampler: BaseSampler = module.TuRBOSampler(seed=seed, warn_independent_sampling=False)
+    return sampler
+
+
+def _auto(seed: int) -> BaseSampler:
+    sampler: BaseSampler = _from_hub("auto", "samplers/auto_sampler").AutoSampler(seed=seed)
     return sampler
 
 
@@ -104,6 +114,7 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
     "botorch": _botorch,
     "smac": _smac,
     "turbo": _turbo,
+    "auto": _auto,
 }
 
 

@@ -133,7 +133,13 @@ def test_rivals_of_optuna_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "package"), [("botorch", "botorch"), ("smac", "smac"), ("turbo", "optunahub")]
+    ("name", "package"),
+    [
+        ("auto", "optunahub"),
+        ("botorch", "botorch"),
+        ("smac", "smac"),
+        ("turbo", "optunahub"),
+    ],
 )
 def test_missing_packages_are_named(
     name: str, package: str, monkeypatch: pytest.MonkeyPatch
