@@ -27,6 +27,7 @@ from optuna_hdbo.methods.base import Suggestion
 
 
 QUICK: dict[str, dict[str, Any]] = {
+    "ALEBOSampler": {"d": 2, "n_init": 2},
     "BAxUSSampler": {"n_init": 2, "budget": 9},
     "DropoutUCBSampler": {"d": 3},
     "HeSBOSampler": {"d": 3, "n_init": 3},
@@ -203,6 +204,7 @@ def test_as_published_can_be_built(name: str) -> None:
 
 
 WRONG: dict[str, dict[str, list[Any]]] = {
+    "ALEBOSampler": {"d": [0], "n_init": [0, 1.5], "n_cyc": [0]},
     "BAxUSSampler": {"n_new_bins": [0], "budget": [0], "n_init": [0], "kernel": ["x"]},
     "SAASBOSampler": {"n_models": [0], "kernel": ["rbf"], "n_cyc": [0]},
     "SRESampler": {"d": [0], "n_stage": [1], "n_init": [0], "kernel": ["rbf"], "n_cyc": [0]},

@@ -1,0 +1,72 @@
+"""ALEBO as a sampler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optuna_hdbo.samplers.published import PublishedSampler
+
+
+if TYPE_CHECKING:
+    from optuna.samplers import BaseSampler
+
+    from optuna_hdbo.methods.baselines.alebo import ALEBO
+
+
+class ALEBOSampler(PublishedSampler):
+    """A linear embedding without clipping, and a Mahalanobis kernel (Letham et al. 2020).
+
+    The search space, scaled to [-1, 1] in every parameter, is searched at ``x = B^+ y`` only,
+    where that is inside. The columns of ``B`` are uniform on the unit sphere. The squared
+    exponential kernel has a full matrix in place of lengthscales. Expected improvements are
+    maximised under the linear constraints. Infeasible trials count as the worst. Trials of other
+    origin (random, enqueued, added) are not in the embedding, and the process does not use them.
+
+    Parameters
+    ----------
+    d : int
+        Coordinates of the embedding; all parameters where there are fewer.
+    n_init : int
+        Random points of the embedding before the process is asked.
+    n_cyc : int or None
+        Observations between two fits; ``None`` is 5 % of the observations, at least 2.
+    n_startup_trials : int
+        Random trials of the whole space before the embedding is asked, at least one.
+    seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it; and in a study with several objectives.
+    """
+
+    supports_constraints = True
+
+    @staticmethod
+    def _method_class() -> type[ALEBO]:
+        from optuna_hdbo.methods.baselines.alebo import ALEBO
+
+        return ALEBO
+
+    def __init__(
+        self,
+        *,
+        d: int = 6,
+        n_init: int = 5,
+        n_cyc: int | None = None,
+        seed: int | None = None,
+        n_startup_trials: int = 1,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        consider_pruned_trials: bool = True,
+    ) -> None:
+        method = self._method_class()(d=d, n_init=n_init, n_cyc=n_cyc)
+        super().__init__(
+            method,
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            consider_pruned_trials=consider_pruned_trials,
+        )
