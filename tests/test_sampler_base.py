@@ -738,8 +738,23 @@ def test_type_checkers_find_public_names_where_they_are_loaded_from() -> None:
             assert alias.asname == alias.name, "without an alias the name is private to mypy"
             found[alias.name] = node.module
     loaded = {name: f"optuna_hdbo.{module}" for name, module in optuna_hdbo._MODULES.items()}
-    assert found == loaded
+    assert found == {**loaded, **dict.fromkeys(optuna_hdbo._SUBMODULES, "optuna_hdbo")}
     assert set(optuna_hdbo.__all__) == {*loaded, "__version__"}
+
+
+def test_values_outside_of_the_model_can_be_copied_to_another_study(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Steps that are finer than rounding: Optuna refuses some values of its own TPESampler."""
+    monkeypatch.setattr(optuna.samplers.TPESampler, "sample_independent", lambda *_: 536820.06)
+    fine = FloatDistribution(0, 1e6, step=1e-3)
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(two_floats, n_trials=2)
+    trial = study._storage.get_trial(study.ask()._trial_id)
+    value = sampler.sample_independent(study, trial, "fine", fine)
+    assert value == pytest.approx(536820.06, abs=0.002)
+    optuna.create_trial(value=0.0, params={"fine": value}, distributions={"fine": fine})
 
 
 def test_trials_that_were_listed_long_ago_are_listed_anew() -> None:

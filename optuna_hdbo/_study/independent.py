@@ -52,8 +52,8 @@ def learned(
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # extreme ranges overflow
             value = tpe.sample_independent(study, trial, name, distribution)
-        if SearchSpace({name: distribution}).encode({name: value}) is not None:
-            return value
+        if (accepted := _accepted(value, distribution)) is not None:
+            return accepted
     except Exception as error:
         _logger.debug(f"TPESampler could not sample parameter '{name}': {error!r}")
     return drawn(name, distribution, rng)
@@ -68,7 +68,7 @@ def _asked(trial: FrozenTrial, name: str) -> Any:
     return None if suggestion is None else suggestion.params.get(name)
 
 
-def _nearest(value: Any, distribution: BaseDistribution) -> float | int | None:
+def _nearest(value: Any, distribution: BaseDistribution) -> Any:
     """Return the admissible number that is nearest to a value, None where there is none."""
     if type(value) not in (int, float):
         return None
@@ -79,5 +79,17 @@ def _nearest(value: Any, distribution: BaseDistribution) -> float | int | None:
         k = round((inside - distribution.low) / distribution.step)
         inside = min(distribution.low + k * distribution.step, distribution.high)
     found = int(inside) if isinstance(distribution, IntDistribution) else float(inside)
+    return _accepted(found, distribution)
+
+
+def _accepted(value: Any, distribution: BaseDistribution) -> Any:
+    """Return a value that Optuna accepts when trials are copied, None if this one is no value.
+
+    Steps can be so fine that the rounding of a float is more than Optuna tolerates, also in what
+    its own samplers return. Then it is the nearest step with less rounding.
+    """
     space = SearchSpace({"": distribution})
-    return found if space.encode({"": found}) is not None else None
+    row = space.encode({"": value})
+    if row is None or not isinstance(distribution, FloatDistribution) or not distribution.step:
+        return None if row is None else value
+    return space.decode(row)[""]
