@@ -6,6 +6,8 @@ one at a time. Settings may be around the default or around the published ones, 
 
     run --problems ackley-50,levy-50,ellipsoid-50,camelback-50,ackley-100,levy-100,ellipsoid-100
         --rivals "MSUCBSampler,MSUCBSampler:d=1000,anchors=None" --seeds 0-9 --out ms_ucb.jsonl
+    run --problems ackley-50,levy-50 --seeds 0-4 --out ms_ucb.jsonl --rivals
+        "MSUCBSampler:published,d=1000,anchors=None,LineBOSampler,DropoutUCBSampler:published"
     run --problems ackley-100,ellipsoid-100 --seeds 0-9 --out ms_ucb.jsonl --rivals
         "MSUCBSampler:published,MSUCBSampler:published,n0=10,MSUCBSampler:published,alpha=1"
     run --problems ackley-100,ellipsoid-100 --seeds 0-9 --out ms_ucb.jsonl --rivals
