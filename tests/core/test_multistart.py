@@ -184,6 +184,17 @@ def test_thousands_of_columns_get_fewer_candidates() -> None:
     assert found[10_000][1] < 0.3 * found[1000][1]
 
 
+@pytest.mark.parametrize("n_columns", [1000, 4000])
+def test_points_along_axes_do_not_fill_the_memory(n_columns: int) -> None:
+    domain, counting = make_domain(*[None] * n_columns), _Counting()
+    centre, known = np.full(n_columns, 0.25), np.empty((0, n_columns))
+    x = along_axes(domain, centre, counting, np.random.default_rng(0), known)  # type: ignore[arg-type]
+    assert (x != centre).sum() == 1
+    assert abs(x[x != centre][0] - 0.5) < 0.1
+    n_points = counting.n_points - sum(counting.n_starts)
+    assert n_points == min(8 * n_columns, 16_000_000 // n_columns)
+
+
 def test_large_grids_are_not_enumerated() -> None:
     domain = make_domain(10_000, "3")
     posterior, X, best = problem(domain, 0)

@@ -21,6 +21,10 @@ from optuna_hdbo._core.points import unknown_near
 ALONG_AXES, LEAST_PER_AXIS = 512, 8
 """Points tried along all axes together, and at least along each of them."""
 
+MOST_ALONG = 16_000_000
+"""Coordinates of all these points together. From 1415 columns on, only some axes are tried, drawn
+at random."""
+
 AXIS_STEPS = 10
 """Steps of the climb along the best axis."""
 
@@ -291,6 +295,8 @@ def along_axes(
 ) -> FloatArray:
     """Return the best of the points that differ from a centre in one column, and are not known.
 
+    With very many columns, only some are tried: see :data:`MOST_ALONG`.
+
     Parameters
     ----------
     domain : Domain
@@ -300,12 +306,16 @@ def along_axes(
     known : FloatArray, shape (n, D)
     """
     n = max(LEAST_PER_AXIS, ALONG_AXES // domain.breadth)
-    columns = np.repeat(np.flatnonzero(domain.active(centre[None])[0]), n)
+    active = np.flatnonzero(domain.active(centre[None])[0])
+    most = max(MOST_ALONG // (n * len(domain)), 1)
+    if len(active) > most:
+        active = np.sort(rng.choice(active, most, replace=False))
+    columns = np.repeat(active, n)
     pool = np.repeat(centre[None], len(columns), axis=0)
     if domain.gates:
         pool = _along_active(domain, centre, columns, rng)
     else:
-        pool[np.arange(len(pool)), columns] = domain.sample(rng, n).T.ravel()
+        pool[np.arange(len(pool)), columns] = domain.sample(rng, n).T[active].ravel()
     taken = {row.tobytes() for row in known}
     order = np.argsort(-acquisition(pool), kind="stable")
     for i in order:
