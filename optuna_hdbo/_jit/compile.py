@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from typing import TypeVar
 
 from numba import njit
+from numba.core import event
 from numba.core import sigutils
 
 
@@ -20,6 +22,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DIGEST = hashlib.sha256(
     b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
 ).hexdigest()[:12]
+
+
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
+
+
+class _Announcement(event.Listener):
+    """Says once per process that compilation begins, which takes a while."""
+
+    _is_made = False
+
+    def on_start(self, started: event.Event) -> None:
+        """Log a line if it is this package's first function that is not in the cache."""
+        function = started.data["dispatcher"].py_func
+        if self._is_made or not function.__module__.startswith(f"{__package__}."):
+            return
+        self._is_made = True
+        _logger.info(
+            "Numba compiles what the first suggestions need. That takes some ten seconds, once "
+            "per environment. 'python -m optuna_hdbo warmup' does it in advance."
+        )
+
+    def on_end(self, ended: event.Event) -> None:
+        """Do nothing."""
+
+
+event.register("numba:compile", _Announcement())
 
 
 def compiled(function: F) -> F:

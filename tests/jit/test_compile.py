@@ -155,3 +155,23 @@ def test_options(function: Any) -> None:
     assert not options.get("parallel", False)
     assert not options["fastmath"] or options["fastmath"] == {"reassoc", "contract"}
     assert function.py_func.__qualname__.endswith(jit._DIGEST)
+
+
+def test_the_first_compilation_is_announced_once(package: Path) -> None:
+    """One line for several functions; none where they are in the cache."""
+    script = f"import logging, sys; logging.basicConfig(level='INFO', stream=sys.stdout){SCRIPT}"
+    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
+    said = " ".join(run(package, script, **env))
+    assert said.count("INFO:optuna.optuna_hdbo._jit.compile:Numba compiles") == 1
+    assert "INFO" not in " ".join(run(package, script, **env))
+
+
+def test_functions_of_others_are_compiled_in_silence(package: Path) -> None:
+    script = """
+import logging, sys
+logging.basicConfig(level="INFO", stream=sys.stdout)
+import optuna_hdbo._jit.compile
+from numba import njit
+print(njit(lambda x: x + 1)(1))
+"""
+    assert run(package, script) == ["2"]
