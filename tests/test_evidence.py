@@ -55,9 +55,12 @@ def check_benchmark(words: list[str]) -> None:
         registry.parse(label)
     if args.command == "run":
         problems, seeds = cli.problem_names(args.problems), cli.parse_seeds(args.seeds)
-        runner.plan(problems[:1], ["random"], seeds, args.trials)
-        for problem in problems:
-            runner.plan([problem], ["random"], seeds[:1], args.trials)
+        for i, problem in enumerate(problems):
+            try:
+                runner.plan([problem], ["random"], seeds if i == 0 else seeds[:1], args.trials)
+            except ValueError as error:  # other extras than the tests' are not installed
+                if "package. Run `pip install" not in str(error):
+                    raise
     elif args.command == "constraints":
         assert set(args.problems.split(",")) <= set(constrained.PROBLEMS)
     elif args.command == "overhead":

@@ -188,7 +188,7 @@ def most_optimistic(rule, columns, tree):
     The leaves of a depth have cells of one size, or nearly so where columns are discrete. So only
     the best leaf of every depth is looked at.
     """
-    best, highest = -1, -np.inf
+    best, highest = nodes.NONE, -np.inf
     for depth in range(tree.state[nodes.DEEPEST] + 1):
         leaf = tree.heaps[depth]
         if leaf < 0:

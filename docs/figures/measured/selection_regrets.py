@@ -16,7 +16,7 @@ COLOURS = (style.GREY, style.BLUE, style.ORANGE, style.PURPLE, style.VERMILION)
 def main(path: Path, *, quick: bool = False) -> Path:
     """Draw a panel per function; ``quick`` makes no difference."""
     del quick
-    ((_, rows),) = cells.tables("vs-bo", "sampler", "fbranin-50")
+    (_, rows), *_ = cells.tables("vs-bo", "sampler", "fbranin-50")
     problems = list(rows[0])[-2::-1]
     figure, axes = panels.grid(len(problems), 3, height=2.1)
     for i, (axis, problem) in enumerate(zip(axes, problems, strict=True)):

@@ -25,7 +25,7 @@ COLOURS = (style.VERMILION, *(style.BLUE,) * 4, style.PURPLE)
 def main(path: Path, *, quick: bool = False) -> Path:
     """Draw a panel per problem; ``quick`` makes no difference."""
     del quick
-    ((_, rows),) = cells.tables("ms-ucb", "sampler")
+    (_, rows), *_ = cells.tables("ms-ucb", "sampler")
     problems = list(rows[0])[-2::-1]
     figure, axes = panels.grid(len(problems), 3, height=2.3)
     for i, (axis, problem) in enumerate(zip(axes, problems, strict=True)):
