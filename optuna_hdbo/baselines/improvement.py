@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 from typing import Literal
 
@@ -15,7 +16,50 @@ if TYPE_CHECKING:
     from optuna_hdbo.methods.baselines.improvement import PI
 
 
-class EISampler(PublishedSampler):
+class _ImprovementSampler(PublishedSampler):
+    """Base of both samplers."""
+
+    supports_constraints = True
+
+    @staticmethod
+    @abstractmethod
+    def _method_class() -> type[EI]:
+        """Import the method."""
+
+    def __init__(
+        self,
+        *,
+        margin: float | None = None,
+        maximiser: Literal["gradient", "direct"] = "gradient",
+        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        ard: bool = True,
+        priors: bool = True,
+        n_cyc: int | None = None,
+        seed: int | None = None,
+        n_startup_trials: int = 10,
+        independent_sampler: BaseSampler | None = None,
+        warn_independent_sampling: bool = True,
+        consider_pruned_trials: bool = True,
+    ) -> None:
+        method = self._method_class()(
+            margin=margin,
+            maximiser=maximiser,
+            kernel=kernel,
+            ard=ard,
+            priors=priors,
+            n_cyc=n_cyc,
+        )
+        super().__init__(
+            method,
+            seed=seed,
+            n_startup_trials=n_startup_trials,
+            independent_sampler=independent_sampler,
+            warn_independent_sampling=warn_independent_sampling,
+            consider_pruned_trials=consider_pruned_trials,
+        )
+
+
+class EISampler(_ImprovementSampler):
     """Expected improvement under one Gaussian process (Mockus 1978; Jones et al. 1998).
 
     The improvement is on the largest posterior mean at an observed point, plus a margin.
@@ -44,48 +88,14 @@ class EISampler(PublishedSampler):
         For a setting outside of its range, naming it; and in a study with several objectives.
     """
 
-    supports_constraints = True
-
     @staticmethod
     def _method_class() -> type[EI]:
         from optuna_hdbo.methods.baselines.improvement import EI
 
         return EI
 
-    def __init__(
-        self,
-        *,
-        margin: float | None = None,
-        maximiser: Literal["gradient", "direct"] = "gradient",
-        kernel: Literal["matern52", "matern32", "se"] = "matern52",
-        ard: bool = True,
-        priors: bool = True,
-        n_cyc: int | None = None,
-        seed: int | None = None,
-        n_startup_trials: int = 10,
-        independent_sampler: BaseSampler | None = None,
-        warn_independent_sampling: bool = True,
-        consider_pruned_trials: bool = True,
-    ) -> None:
-        method = self._method_class()(
-            margin=margin,
-            maximiser=maximiser,
-            kernel=kernel,
-            ard=ard,
-            priors=priors,
-            n_cyc=n_cyc,
-        )
-        super().__init__(
-            method,
-            seed=seed,
-            n_startup_trials=n_startup_trials,
-            independent_sampler=independent_sampler,
-            warn_independent_sampling=warn_independent_sampling,
-            consider_pruned_trials=consider_pruned_trials,
-        )
 
-
-class PISampler(PublishedSampler):
+class PISampler(_ImprovementSampler):
     """Probability of improvement under one Gaussian process (Kushner 1964).
 
     It is the probability of a value above the largest posterior mean at an observed point, plus a
@@ -114,42 +124,8 @@ class PISampler(PublishedSampler):
         For a setting outside of its range, naming it; and in a study with several objectives.
     """
 
-    supports_constraints = True
-
     @staticmethod
     def _method_class() -> type[PI]:
         from optuna_hdbo.methods.baselines.improvement import PI
 
         return PI
-
-    def __init__(
-        self,
-        *,
-        margin: float | None = None,
-        maximiser: Literal["gradient", "direct"] = "gradient",
-        kernel: Literal["matern52", "matern32", "se"] = "matern52",
-        ard: bool = True,
-        priors: bool = True,
-        n_cyc: int | None = None,
-        seed: int | None = None,
-        n_startup_trials: int = 10,
-        independent_sampler: BaseSampler | None = None,
-        warn_independent_sampling: bool = True,
-        consider_pruned_trials: bool = True,
-    ) -> None:
-        method = self._method_class()(
-            margin=margin,
-            maximiser=maximiser,
-            kernel=kernel,
-            ard=ard,
-            priors=priors,
-            n_cyc=n_cyc,
-        )
-        super().__init__(
-            method,
-            seed=seed,
-            n_startup_trials=n_startup_trials,
-            independent_sampler=independent_sampler,
-            warn_independent_sampling=warn_independent_sampling,
-            consider_pruned_trials=consider_pruned_trials,
-        )

@@ -11,9 +11,9 @@ import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
-from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.streams import Streams
 
 
 KEY = "embedding"
@@ -76,16 +76,16 @@ class Place:
         return cls(key, part, tuple(float(v) for v in u), base)
 
 
-def recall_key(memory: Memory, drawn: int) -> int:
-    """Return the key of the study's embeddings: that of the first trial with one, else ``drawn``.
+def embedding_key(name: str, seen: Observations, streams: Streams) -> int:
+    """Return the key of a study's embeddings: that of the first trial with one, else a drawn one.
 
     So a study keeps its embeddings when it is resumed with another seed.
     """
-    for record in memory.records:
+    for record in seen.records:
         place = Place.from_json(record.data.get(KEY))
         if place is not None:
             return place.key
-    return drawn
+    return int(streams.generator(f"{name}:embedding", 0).integers(2**31))
 
 
 def places(seen: Observations, key: int) -> list[tuple[Record, Place]]:
@@ -105,10 +105,17 @@ def inside(embedding: Embedding, seen: Observations, key: int, part: int) -> Obs
     other origin do not count, nor those that were moved to a point next to the one asked for.
     """
     chosen = [
-        (record, place.u)
+        (record, np.array(place.u))
         for record, place in places(seen, key)
         if place.part == part and len(place.u) == embedding.d
     ]
+    return observed_at(embedding, seen, chosen)
+
+
+def observed_at(
+    embedding: Embedding, seen: Observations, chosen: list[tuple[Record, FloatArray]]
+) -> Observations:
+    """Return the chosen trials that are where their coordinates (d,) say, and pending ones."""
     row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     known = [(row_of[r.number], u) for r, u in chosen if r.number in row_of]
     rows = np.array([row for row, _ in known], np.int64)
@@ -117,14 +124,6 @@ def inside(embedding: Embedding, seen: Observations, key: int, part: int) -> Obs
         near = np.abs(embedding.points(U) - seen.X[rows]).max(axis=1) <= CLOSE
         rows, U = rows[near], np.ascontiguousarray(U[near])
     running = [u for r, u in chosen if r.state == "running" and r.number not in row_of]
-    pending = np.array(running, np.float64).reshape(-1, embedding.d)
-    return restricted_to(seen, rows, U, pending)
-
-
-def restricted_to(
-    seen: Observations, rows: np.ndarray, U: FloatArray, pending: FloatArray
-) -> Observations:
-    """Return some rows of the observations, at other points (n, d), with pending points (m, d)."""
     return replace(
         seen,
         X=U,
@@ -132,7 +131,7 @@ def restricted_to(
         numbers=seen.numbers[rows],
         pruned=seen.pruned[rows],
         constraints=seen.constraints[rows],
-        pending=pending,
+        pending=np.array(running, np.float64).reshape(-1, embedding.d),
     )
 
 

@@ -12,16 +12,20 @@ from typing import Literal
 import numpy as np
 
 from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.embeddings.inside import KEY
 from optuna_hdbo._core.embeddings.inside import Place
+from optuna_hdbo._core.embeddings.inside import embedding_key
 from optuna_hdbo._core.embeddings.inside import inside
-from optuna_hdbo._core.embeddings.inside import recall_key
 from optuna_hdbo._core.embeddings.inside import rounded
+from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
@@ -61,6 +65,11 @@ class EmbeddedSearch:
         Width of the bound.
     kernel, ard, priors, n_cyc
         As for :class:`Ensemble`; without priors, hyperparameters maximise the likelihood.
+
+    Raises
+    ------
+    ValueError
+        For a setting outside of its range, naming it as the samplers do.
     """
 
     name: str
@@ -79,6 +88,15 @@ class EmbeddedSearch:
     )
     _drawn: dict[int, tuple[tuple[str, ...], Embedding]] = field(default_factory=dict, init=False)
 
+    def __post_init__(self) -> None:
+        check_integer("d", self.d, 1)
+        check_integer("n_embeddings", self.n_embeddings, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_choice("acquisition", self.acquisition, ACQUISITIONS)
+        check_beta(self.beta)
+        check_choice("kernel", self.kernel, tuple(KINDS))
+        check_integer("n_cyc", self.n_cyc, 1, optional=True)
+
     def suggest(
         self, domain: Domain, seen: Observations, streams: Streams
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
@@ -89,8 +107,7 @@ class EmbeddedSearch:
 
     def key(self, seen: Observations, streams: Streams) -> int:
         """Return the key of the study's embeddings."""
-        drawn = streams.generator(f"{self.name}:embedding", 0).integers(2**31)
-        return recall_key(Memory(seen.records), int(drawn))
+        return embedding_key(self.name, seen, streams)
 
     def ask(
         self, embedding: Embedding, place: Place, seen: Observations, streams: Streams
@@ -107,9 +124,7 @@ class EmbeddedSearch:
             width = root_beta(self.beta, n, embedding.d, embedding.d)
             u, model = queries.query(embedding.inner, part, memory, width, rng, constraints)
             report |= prediction(model.seen, model.posterior, u, model.evidence)
-        x, found = settle(embedding, u, place, seen, rng)
-        if found is not None:
-            memory.keep(KEY, found.to_json())
+        x = settle(embedding, u, place, seen, memory, rng)
         return x, memory.kept, report
 
     def _embedding(self, domain: Domain, key: int, part: int) -> Embedding:
@@ -136,9 +151,10 @@ def settle(
     u: FloatArray,
     place: Place,
     seen: Observations,
+    memory: Memory,
     rng: np.random.Generator,
-) -> tuple[FloatArray, Place | None]:
-    """Return a point that is not known, at coordinates u (d,) or others, and its place.
+) -> FloatArray:
+    """Return a point that is not known, at coordinates u (d,) or others, and record its place.
 
     Many coordinates may have one point: where clipping cuts them off, and where columns are
     discrete. Where the embedding has no other points, the point is next to it.
@@ -148,7 +164,7 @@ def settle(
     taken = {row.tobytes() for row in seen.known}
     for row, coordinates in zip(X, U, strict=True):
         if row.tobytes() not in taken:
-            found = replace(place, u=tuple(coordinates.tolist()))
-            return np.array(row), found
+            memory.keep(KEY, replace(place, u=tuple(coordinates.tolist())).to_json())
+            return np.array(row)
     free = np.ones(len(embedding.domain), np.bool_)
-    return unknown_near(embedding.domain, X[0], seen.known, rng, free), None
+    return unknown_near(embedding.domain, X[0], seen.known, rng, free)

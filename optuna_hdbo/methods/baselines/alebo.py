@@ -19,10 +19,9 @@ from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
-from optuna_hdbo._core.embeddings.inside import KEY
 from optuna_hdbo._core.embeddings.inside import Place
+from optuna_hdbo._core.embeddings.inside import embedding_key
 from optuna_hdbo._core.embeddings.inside import inside
-from optuna_hdbo._core.embeddings.inside import recall_key
 from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
 from optuna_hdbo._core.embeddings.mahalanobis import fit
 from optuna_hdbo._core.embeddings.polytope import climb
@@ -71,8 +70,7 @@ class ALEBO:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
-        fresh = int(streams.generator(f"{self.name}:embedding", 0).integers(2**31))
-        key = recall_key(memory, fresh)
+        key = embedding_key(self.name, seen, streams)
         embedding = self._embedding(domain, key)
         part = inside(embedding, rejecting(seen), key, 0)
         n, report = len(part.values), {}
@@ -87,9 +85,7 @@ class ALEBO:
             y = self._improve(embedding, fitted, part, improvement, rng)
             report = prediction(part, posterior, fitted.root @ y)
         u = embedding.units(y[None])[0]
-        x, place = settle(embedding, u, Place(key, 0, ()), seen, rng)
-        if place is not None:
-            memory.keep(KEY, place.to_json())
+        x = settle(embedding, u, Place(key, 0, ()), seen, memory, rng)
         return Suggestion(x, memory.kept or None, report)
 
     def _embedding(self, domain: Domain, key: int) -> Embedding:

@@ -22,12 +22,10 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.embeddings.embedding import uniform_rows
-from optuna_hdbo._core.embeddings.inside import CLOSE
-from optuna_hdbo._core.embeddings.inside import KEY
 from optuna_hdbo._core.embeddings.inside import Place
+from optuna_hdbo._core.embeddings.inside import embedding_key
+from optuna_hdbo._core.embeddings.inside import observed_at
 from optuna_hdbo._core.embeddings.inside import places
-from optuna_hdbo._core.embeddings.inside import recall_key
-from optuna_hdbo._core.embeddings.inside import restricted_to
 from optuna_hdbo._core.embeddings.search import settle
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
@@ -134,8 +132,8 @@ class BAxUS:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point (Algorithm 1)."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
-        drawn = streams.generator(f"{self.name}:embedding", 0).integers(2**31)
-        key, plan = recall_key(memory, int(drawn)), self._plan(domain)
+        key = embedding_key(self.name, seen, streams)
+        plan = Plan(len(domain), self.n_new_bins, self.budget)
         placed = places(seen, key)
         level, length = follow(seen, placed, plan, self.n_init)
         embedding = binned(domain, plan.n_coordinates(level), key)
@@ -157,13 +155,8 @@ class BAxUS:
             effort = DEFAULT_EFFORT.at(n)
             u = region.improve(model.posterior, feasibility, good, inside.known, rng, effort)
             report |= prediction(inside, model.posterior, u)
-        x, place = settle(embedding, u, Place(key, level, ()), seen, rng)
-        if place is not None:
-            memory.keep(KEY, place.to_json())
+        x = settle(embedding, u, Place(key, level, ()), seen, memory, rng)
         return Suggestion(x, memory.kept or None, report)
-
-    def _plan(self, domain: Domain) -> Plan:
-        return Plan(len(domain), self.n_new_bins, self.budget)
 
 
 def binned(domain: Domain, d: int, key: int) -> Embedding:
@@ -182,20 +175,12 @@ def lifted(
     embedding: Embedding, seen: Observations, placed: list[tuple[Record, Place]]
 ) -> Observations:
     """Return the trials of all levels so far in the coordinates of the present one."""
-    d, row_of = embedding.d, {number: row for row, number in enumerate(seen.numbers.tolist())}
+    d = embedding.d
 
     def lift(place: Place) -> FloatArray:
         return np.array(place.u)[np.arange(d) % len(place.u)]
 
-    usable = [(r, lift(p)) for r, p in placed if len(p.u) <= d]
-    known = [(row_of[r.number], u) for r, u in usable if r.number in row_of]
-    rows = np.array([row for row, _ in known], np.int64)
-    U = np.array([u for _, u in known], np.float64).reshape(-1, d)
-    if len(rows):
-        near = np.abs(embedding.points(U) - seen.X[rows]).max(axis=1) <= CLOSE
-        rows, U = rows[near], np.ascontiguousarray(U[near])
-    running = [u for r, u in usable if r.state == "running" and r.number not in row_of]
-    return restricted_to(seen, rows, U, np.array(running, np.float64).reshape(-1, d))
+    return observed_at(embedding, seen, [(r, lift(p)) for r, p in placed if len(p.u) <= d])
 
 
 def follow(

@@ -119,7 +119,7 @@ class PI(EI):
         if incumbent is None:
             return feasibility.improvement(posterior)
         probability = Analytic.log_pi(posterior, incumbent + self.margin)
-        unknown = replace(feasibility, feasible=np.zeros_like(feasibility.feasible))
         if not feasibility.constraints:
             return probability
+        unknown = replace(feasibility, feasible=np.zeros_like(feasibility.feasible))
         return Sum([probability, *terms(unknown.improvement(posterior))])

@@ -12,14 +12,9 @@ from typing import Any
 from typing import ClassVar
 
 from optuna_hdbo._core.acquisition.confidence import Beta
-from optuna_hdbo._core.acquisition.confidence import check_beta
-from optuna_hdbo._core.checks import check_choice
-from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.embeddings.embedding import Embedding
-from optuna_hdbo._core.embeddings.search import ACQUISITIONS
 from optuna_hdbo._core.embeddings.search import EmbeddedAcquisition
 from optuna_hdbo._core.embeddings.search import EmbeddedSearch
-from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -60,25 +55,18 @@ class REMBO:
         priors: bool = True,
         n_cyc: int | None = None,
     ) -> None:
-        check_integer("d", d, 1)
-        check_integer("n_embeddings", n_embeddings, 1)
-        check_integer("n_init", n_init, 1)
-        check_choice("acquisition", acquisition, ACQUISITIONS)
-        check_beta(beta)
-        check_choice("kernel", kernel, tuple(KINDS))
-        check_integer("n_cyc", n_cyc, 1, optional=True)
         self._search = EmbeddedSearch(
             self.name,
             Embedding.gaussian,
             d,
             n_init,
-            n_embeddings,
-            acquisition,
-            beta,
-            kernel,
-            ard,
-            priors,
-            n_cyc,
+            n_embeddings=n_embeddings,
+            acquisition=acquisition,
+            beta=beta,
+            kernel=kernel,
+            ard=ard,
+            priors=priors,
+            n_cyc=n_cyc,
         )
 
     def validate(self, domain: Domain) -> None:

@@ -13,14 +13,12 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import merits
-from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.embeddings.inside import Place
 from optuna_hdbo._core.embeddings.inside import places
 from optuna_hdbo._core.embeddings.search import EmbeddedSearch
-from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.variables.cma import to_unit
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -45,11 +43,7 @@ class SRE:
         kernel: str = "matern52",
         n_cyc: int | None = None,
     ) -> None:
-        check_integer("d", d, 1)
         check_integer("n_stage", n_stage, 2)
-        check_integer("n_init", n_init, 1)
-        check_choice("kernel", kernel, tuple(KINDS))
-        check_integer("n_cyc", n_cyc, 1, optional=True)
         self.d = d
         self.n_stage = n_stage
         self._search = EmbeddedSearch(
