@@ -22,10 +22,13 @@ grouped
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -195,6 +198,15 @@ def part(function: Function, dim: int, *, translate: bool = False) -> Build:
 def modes(dim: int, d: int, n_groups: int) -> Build:
     """Build grouped instances of the trimodal function."""
     return lambda name, seed: _grouped(name, seed, dim=dim, d=d, n_groups=n_groups)
+
+
+def imported(module: str, problem: str, package: str) -> Any:
+    """Import what a problem needs; ``ValueError`` with the remedy where it is not installed."""
+    if importlib.util.find_spec(module.split(".")[0]) is None:
+        raise ValueError(
+            f"problem {problem} needs the {package} package. Run `pip install {package}`."
+        )
+    return importlib.import_module(module)
 
 
 def generator(name: str, seed: int) -> np.random.Generator:

@@ -68,17 +68,21 @@ def _gp(seed: int) -> BaseSampler:
     return optuna.samplers.GPSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
 
 
+def _needed(rival: str, package: str) -> None:
+    """Raise an error unless the package of a rival is installed."""
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(f"the rival {rival} needs the {package} package, which is not installed.")
+
+
 def _botorch(seed: int) -> BaseSampler:
-    if importlib.util.find_spec("botorch") is None:
-        raise ValueError("the rival botorch needs the botorch package, which is not installed.")
+    _needed("botorch", "botorch")
     module = importlib.import_module("optuna_hdbo.benchmarks.rivals.botorch_sampler")
     sampler: BaseSampler = module.BoTorchSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
     return sampler
 
 
 def _smac(seed: int) -> BaseSampler:
-    if importlib.util.find_spec("smac") is None:
-        raise ValueError("the rival smac needs the smac package, which is not installed.")
+    _needed("smac", "smac")
     module = importlib.import_module("optuna_hdbo.benchmarks.rivals.smac_sampler")
     sampler: BaseSampler = module.SMACSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
     return sampler
@@ -86,8 +90,7 @@ def _smac(seed: int) -> BaseSampler:
 
 def _from_hub(rival: str, package: str) -> Any:
     """Return a package of OptunaHub, which is loaded over the network."""
-    if importlib.util.find_spec("optunahub") is None:
-        raise ValueError(f"the rival {rival} needs the optunahub package, which is not installed.")
+    _needed(rival, "optunahub")
     return importlib.import_module("optunahub").load_module(package)
 
 

@@ -5,14 +5,12 @@ They are only reported: no default is tuned on them. Seed s is instance s + 1 of
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.problems.instances import imported
 
 
 DIMENSIONS = (10, 20, 40)
@@ -29,9 +27,7 @@ def family(dim: int) -> dict[str, Build]:
 
 
 def _instance(name: str, seed: int, number: int, dim: int) -> Problem:
-    if importlib.util.find_spec("ioh") is None:
-        raise ValueError(f"problem {name} needs the ioh package. Run `pip install ioh`.")
-    ioh = importlib.import_module("ioh")
+    ioh = imported("ioh", name, "ioh")
     function = ioh.get_problem(
         number, instance=seed + 1, dimension=dim, problem_class=ioh.ProblemClass.BBOB
     )

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.util
 import os
 import tempfile
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 
 
 N_BINARY = 50
@@ -151,12 +151,7 @@ def _optimum(problem: Any) -> float:
 
 def _coco(number: int) -> Build:
     def build(name: str, seed: int) -> Problem:
-        if importlib.util.find_spec("cocoex") is None:
-            raise ValueError(
-                f"problem {name} needs the coco-experiment package. "
-                "Run `pip install coco-experiment`."
-            )
-        cocoex = importlib.import_module("cocoex")
+        cocoex = imported("cocoex", name, "coco-experiment")
         suite = cocoex.Suite("bbob-mixint", "", f"dimensions: {COCO_DIMENSION}")
         function = suite.get_problem_by_function_dimension_instance(
             number, COCO_DIMENSION, seed + 1

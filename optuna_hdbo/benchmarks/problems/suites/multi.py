@@ -7,8 +7,6 @@ for tuning are our own.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ import optuna
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import Purpose
+from optuna_hdbo.benchmarks.problems.instances import imported
 
 
 Evaluate = Callable[[FloatArray], FloatArray]
@@ -64,9 +63,8 @@ class Several:
 
 
 def _pymoo(name: str, reference: FloatArray, **settings: int) -> Several:
-    if importlib.util.find_spec("pymoo") is None:
-        raise ValueError(f"problem {name} needs the pymoo package. Run `pip install pymoo`.")
-    problem = importlib.import_module("pymoo.problems").get_problem(name.split("-")[0], **settings)
+    problems = imported("pymoo.problems", name, "pymoo")
+    problem = problems.get_problem(name.split("-")[0], **settings)
 
     def evaluate(x: FloatArray) -> FloatArray:
         return np.asarray(problem.evaluate(x[None])[0], np.float64)
