@@ -15,7 +15,12 @@ from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
 from optuna_hdbo.benchmarks.problems import selection
-from optuna_hdbo.benchmarks.problems.digits import output_layer
+from optuna_hdbo.benchmarks.problems.data import cascade
+from optuna_hdbo.benchmarks.problems.data import ramp
+from optuna_hdbo.benchmarks.problems.data import supernovae
+from optuna_hdbo.benchmarks.problems.data import terms
+from optuna_hdbo.benchmarks.problems.data import vehicle
+from optuna_hdbo.benchmarks.problems.data.digits import output_layer
 from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Names
@@ -125,6 +130,21 @@ _BUILD: dict[Purpose, dict[str, Build]] = {
     },
 }
 _FAMILIES: dict[str, dict[str, Build]] = {
+    "trimodal": {
+        f"trimodal-{dim}-{d}-{n_groups}": modes(dim, d, n_groups)
+        for dim, d, n_groups in (
+            *((24, 11, 2), (40, 18, 2), (40, 35, 1)),
+            *((96, 5, 19), (96, 29, 3), (120, 55, 2)),
+        )
+    },
+    "data": {
+        "supernovae-20": supernovae.supernovae(20),
+        "cascade-22": cascade.cascade,
+        "terms-4": terms.terms,
+        "vehicle-124": vehicle.design(124, 68),
+        "digits-500": output_layer(50),
+        **{f"ramp{C}-5000": ramp.classifier(5000, C) for C in (1, 2, 5, 10)},
+    },
     **{f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS},
     "conditional": conditional.FAMILY,
     "conditional-tune": conditional.TUNED,

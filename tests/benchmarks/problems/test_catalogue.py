@@ -18,7 +18,7 @@ ALL = [
     for p, names in catalogue.NAMES.items()
     for name in names
     if not name.startswith(BOUNDED)
-]
+] + [(name, 2) for name in catalogue.FAMILIES["trimodal"]]
 
 UNMOVED = {"branin-2", "rosenbrock-2", "hartmann3-3", "hartmann6-6", "shekel-4"}
 

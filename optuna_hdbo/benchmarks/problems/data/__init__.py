@@ -1,0 +1,1 @@
+"""Problems about data: learning tasks, likelihoods, and what replaces the data of papers."""
