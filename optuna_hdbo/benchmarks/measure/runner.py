@@ -117,6 +117,7 @@ def execute(run: Run) -> dict[str, Any]:
         result["predictions"] = predictions
     with suppress(ValueError):  # of a sampler that selects nothing
         result["selections"] = [list(s.parameters) for s in get_selections(study)]
+        result["best_point"] = _rounded([study.best_params[n] for n in problem.names], 6)
     return result
 
 

@@ -24,10 +24,13 @@ def draw(
     path: Path,
     *,
     log: bool = True,
+    against: Callable[[Result], FloatArray] | None = None,
+    xlabel: str = "trials",
 ) -> None:
     """Write an image with a panel per (title, runs by label).
 
     Lines are means over runs, cut to the shortest; bands are 95 % confidence intervals of them.
+    They are drawn over trials, or over the mean of what ``against`` returns for a run.
     """
     import matplotlib as mpl
 
@@ -47,11 +50,13 @@ def draw(
             values = np.array([c[:shortest] for c in curves])
             mean = values.mean(axis=0)
             error = 1.96 * values.std(axis=0) / np.sqrt(len(values))
-            trials = np.arange(1, shortest + 1)
+            trials = np.arange(1.0, shortest + 1.0)
+            if against is not None:
+                trials = np.mean([against(run)[:shortest] for run in runs], axis=0)
             colour = f"C{labels.index(label) % 10}"
             (lines[label],) = axis.plot(trials, mean, color=colour, label=label)
             axis.fill_between(trials, mean - error, mean + error, color=colour, alpha=0.15)
-        axis.set(title=title, xlabel="trials", ylabel=ylabel)
+        axis.set(title=title, xlabel=xlabel, ylabel=ylabel)
         if log:
             axis.set_yscale("log")
     for axis in axes.flat[len(panels) :]:
@@ -62,6 +67,32 @@ def draw(
     plt.close(figure)
 
 
+def regret(result: Result) -> FloatArray:
+    """Return the regret of the best trial so far, after every trial, shape (n_trials,)."""
+    return np.array(result["regret"], np.float64)
+
+
+def average_regret(result: Result) -> FloatArray:
+    """Return R_t / t after every trial, shape (n_trials,)."""
+    return np.array(result["average_regret"], np.float64)
+
+
+def seconds(result: Result) -> FloatArray:
+    """Return the CPU seconds of the sampler up to every trial, shape (n_trials,)."""
+    return np.asarray(np.cumsum(result["cpu"]["per_trial"]), np.float64)
+
+
+def wall_seconds(result: Result) -> FloatArray:
+    """Return the wall seconds of the sampler up to every trial, shape (n_trials,)."""
+    return np.asarray(np.cumsum(result["wall"]["per_trial"]), np.float64)
+
+
+def quartiles(results: Sequence[Result]) -> str:
+    """Return median and quartiles of the regret after the last trial, as text."""
+    low, middle, high = np.quantile([r["regret"][-1] for r in results], [0.25, 0.5, 0.75])
+    return f"{middle:.3g} ({low:.3g}, {high:.3g})"
+
+
 def by_label(
     results: Sequence[Result], problem: str, labels: Sequence[str] | None = None
 ) -> dict[str, list[Result]]:
@@ -70,6 +101,24 @@ def by_label(
     labels = list(dict.fromkeys(r["rival"] for r in runs)) if labels is None else labels
     rows = {label: [r for r in runs if r["rival"] == label] for label in labels}
     return {label: row for label, row in rows.items() if row}
+
+
+def columns(
+    results: Sequence[Result], problems: Sequence[str], cell: Callable[[list[Result]], str]
+) -> str:
+    """Return a Markdown table, a row per sampler and a column per problem with results.
+
+    A cell has the text that ``cell`` returns, and the number of seeds.
+    """
+    shown = [problem for problem in problems if by_label(results, problem)]
+    lines = ["| sampler | " + " | ".join(shown) + " |", "|---|" + "---:|" * len(shown)]
+    for label in dict.fromkeys(r["rival"] for r in results if r["problem"] in shown):
+        cells = []
+        for problem in shown:
+            rows = by_label(results, problem, [label]).get(label, [])
+            cells.append(f"{cell(rows)}, {len(rows)}" if rows else "")
+        lines.append(f"| `{label}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def table(

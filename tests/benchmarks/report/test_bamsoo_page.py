@@ -33,6 +33,10 @@ def test_the_page_has_losses_and_times(tmp_path: Path) -> None:
     assert "| `SOOSampler` | 0.5 | — | — | — | — |" in text
     assert "levy" not in text
     assert (tmp_path / "bamsoo_loss.png").stat().st_size > 1000
+    assert "Figure 5)" not in text
+    text = bamsoo.make([result("terms-4", "SOOSampler", s, 0.1) for s in range(2)], tmp_path)
+    assert "| `SOOSampler` | 0.1 (0.1, 0.1), 2 |" in text
+    assert (tmp_path / "bamsoo_terms.png").stat().st_size > 1000
 
 
 def test_other_results_are_refused(tmp_path: Path) -> None:

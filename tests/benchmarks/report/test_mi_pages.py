@@ -1,4 +1,4 @@
-"""The pages of GP-MI, MS-UCB and embeddings, from results made up for the purpose."""
+"""The pages of Add-GP-UCB, GP-MI, MS-UCB and embeddings, from results made up for the purpose."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from optuna_hdbo.benchmarks.report.pages import add_gp
 from optuna_hdbo.benchmarks.report.pages import embeddings
 from optuna_hdbo.benchmarks.report.pages import gp_mi
 from optuna_hdbo.benchmarks.report.pages import ms_ucb
@@ -34,11 +35,34 @@ def test_gp_mi(tmp_path: Path) -> None:
     assert "| gp-2 | 3 | 2 | 3 ± 0.71 | 8 ± 0 |" in text
     assert "| himmelblau-2 | 3 | 1 | 14 ± 0 | 2 ± 0 |" in text
     assert {path.name for path in tmp_path.iterdir()} == {
+        "gp_mi_figure1.png",
+        "gp_mi_figure2.png",
         "gp_mi_figure3.png",
         "gp_mi_figure4.png",
     }
     with pytest.raises(ValueError, match="results must hold runs on gp-2"):
         gp_mi.make([result("levy-20", mi, 0, 1.0)], tmp_path)
+
+
+def test_add_gp(tmp_path: Path) -> None:
+    known = "AddGPUCBSampler:published,decomposition=known,ungrouped=centre"
+    results = [result("trimodal-24-11-2", known, s, 1.0 + s) for s in range(3)]
+    results += [result("trimodal-96-5-19", "random", 0, 9.0)]
+    results += [result("cascade-22", "random", s, 0.1) for s in range(2)]
+    small, large, data = add_gp.make(results, tmp_path).split("## ")[1:]
+    assert f"| `{known}` | 2 (1.5, 2.5), 3 |" in small
+    assert f"| `{known}` | 4, 3 |" in small
+    assert "| sampler | trimodal-96-5-19 |" in large
+    assert "| `random` | 0.1 (0.1, 0.1), 2 |" in data
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "add_gp_figure3.png",
+        "add_gp_figure3_average.png",
+        "add_gp_figure4.png",
+        "add_gp_figure4_average.png",
+        "add_gp_figure5.png",
+    }
+    with pytest.raises(ValueError, match="results must hold runs on trimodal-10-3-3"):
+        add_gp.make([result("levy-20", known, 0, 1.0)], tmp_path)
 
 
 def test_embeddings(tmp_path: Path) -> None:
@@ -83,5 +107,11 @@ def test_ms_ucb(tmp_path: Path) -> None:
         in two
     )
     assert "published" not in three
+    on_data = [result(p, "MSUCBSampler", 0, 6.0) for p in ("digits-500", "ramp10-5000")]
+    on_data = [{**r, "cpu": {"per_trial": [0.1, 0.2, 0.1]}} for r in on_data]
+    network, ramp = ms_ucb.make(on_data, tmp_path).split("## ")[1:]
+    assert "(Figure 4)" in network
+    assert "| sampler | digits-500 |" in network
+    assert "| `MSUCBSampler` | 6 (6, 6), 1 |" in ramp
     with pytest.raises(ValueError, match="results must hold runs of MSUCBSampler"):
         ms_ucb.make([result("ackley-50", "gp", 0, 1.0)], tmp_path)

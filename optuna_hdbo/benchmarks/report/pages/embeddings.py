@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from optuna_hdbo.benchmarks.report import curves
 from optuna_hdbo.benchmarks.report.curves import Result
 
@@ -30,25 +28,12 @@ def make(results: Sequence[Result], folder: Path) -> str:
         )
     panels = [(p, rows) for p in PROBLEMS if (rows := curves.by_label(runs, p))]
     image = "embeddings.png"
-    curves.draw(panels, lambda r: np.array(r["regret"], np.float64), "regret", folder / image)
-    labels = list(dict.fromkeys(r["rival"] for r in runs))
-    shown = [problem for problem, _ in panels]
-    lines = ["| sampler | " + " | ".join(shown) + " |", "|---|" + "---:|" * len(shown)]
-    for label in labels:
-        cells = [_cell(curves.by_label(runs, problem).get(label, [])) for problem in shown]
-        lines.append(f"| `{label}` | " + " | ".join(cells) + " |")
+    curves.draw(panels, curves.regret, "regret", folder / image)
     return "\n\n".join(
         [
             "# Embeddings",
             "Regret after the last trial: median over seeds (quartiles), number of seeds.",
-            "\n".join(lines),
+            curves.columns(runs, PROBLEMS, curves.quartiles),
             f"![Regret against trials]({image})",
         ]
     )
-
-
-def _cell(results: Sequence[Result]) -> str:
-    if not results:
-        return ""
-    low, middle, high = np.quantile([r["regret"][-1] for r in results], [0.25, 0.5, 0.75])
-    return f"{middle:.3g} ({low:.3g}, {high:.3g}), {len(results)}"
