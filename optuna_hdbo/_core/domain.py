@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Mapping
@@ -127,6 +128,14 @@ class Domain:
         sizes = [0 if grid is None else len(grid) for grid in self.grids]
         values = np.concatenate([np.empty(0), *[g for g in self.grids if g is not None]])
         return values, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @cached_property
+    def n_configurations(self) -> float:
+        """How many points there are, at most; ``inf`` where a column is continuous."""
+        sizes = [math.inf if grid is None else float(len(grid)) for grid in self.grids]
+        for i, steps in self.steps.items():
+            sizes[i] = float(steps.n)
+        return math.prod(sizes)
 
     @cached_property
     def absent(self) -> FloatArray:

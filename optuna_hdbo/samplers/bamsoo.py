@@ -62,7 +62,8 @@ class BaMSOOSampler(PublishedSampler):
         Whether equal parameters give equal values, as the paper assumes; else noise is fitted too.
     n_cyc : int or None
         Observations between two fits of the hyperparameters. ``None`` fits when observations have
-        grown by a fifth and, from 100 on, when they have doubled.
+        grown by a fifth and, from 100 on, when they have doubled. After that, a tenth of all
+        configurations of a finite space is enough.
     kernel_params : Mapping or None
         Hyperparameters that are known and stay as they are, instead of fits: ``"lengthscale"``,
         a number or a mapping from parameter names to numbers, and optionally ``"scale"`` (1.0)

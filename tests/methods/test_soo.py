@@ -454,12 +454,17 @@ def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None
     assert not any(jit.bound_width(rule._replace(explore=0), state) != 0.5 for _ in turns)
 
 
-def test_late_fits_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fifth more observations call for a fit, and from 100 on as many again."""
+@pytest.mark.parametrize(("size", "last"), [(None, 832), (8000, 416), (1000, 104)])
+def test_late_fits_are_rare(size: int | None, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fifth more observations call for a fit, and from 100 on as many again.
+
+    There are no more once a tenth of a finite space is known.
+    """
     monkeypatch.setattr(
         "optuna_hdbo._core.tree.surrogate.fit", lambda template, *_, **__: (template, 0.0)
     )
-    domain, guide = make_domain(None), Surrogate("matern52")
+    domain, guide = make_domain(size), Surrogate("matern52")
+    assert domain.n_configurations == (np.inf if size is None else size)
     X = np.random.default_rng(0).random((900, 1))
     fitted, at = None, []
     for n in range(900):
@@ -468,4 +473,6 @@ def test_late_fits_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
             fitted = new
             at.append(n)
     assert at[:9] == [3, 5, 7, 9, 11, 13, 15, 18, 21]
-    assert at[-4:] == [104, 208, 416, 832]
+    assert at[at.index(87) :] == [n for n in (87, 104, 208, 416, 832) if n <= last]
+    often = Surrogate("matern52", n_cyc=20)  # what a user asks for holds all the same
+    assert often.renewed(domain, X, X[:, 0], fitted) is not None

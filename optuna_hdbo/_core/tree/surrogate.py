@@ -36,6 +36,12 @@ MANY = 100
 LATE_GROWTH = 1.0
 """Share of new observations that calls for a fit then."""
 
+KNOWN = 0.1
+"""Share of a finite space's configurations from which on late fits are not renewed.
+
+They would change little by then, and take longer than all else in a trial.
+"""
+
 LEAST = 3
 """Observations before hyperparameters are fitted."""
 
@@ -109,7 +115,8 @@ class Surrogate:
         Prior of the lengthscales.
     n_cyc : int or None
         Observations between two fits. With ``None``, a fit is due when the observations have
-        grown by the share ``growth``, or by :data:`LATE_GROWTH` from :data:`MANY` on.
+        grown by the share ``growth``, or by :data:`LATE_GROWTH` from :data:`MANY` on. The latter
+        ends where the share :data:`KNOWN` of a finite space is known.
     growth : float
     bounds : Bounds
     fixed : KernelParams or None
@@ -159,6 +166,8 @@ class Surrogate:
         if self.fixed is not None or n < LEAST:
             return None
         late = current is not None and current.n >= MANY
+        if late and self.n_cyc is None and n >= KNOWN * domain.n_configurations:
+            return None
         if not is_due(current, n, self.n_cyc, LATE_GROWTH if late else self.growth):
             return None
         cold = self.unfitted(domain).kernel
