@@ -8,26 +8,15 @@ import shlex
 from pathlib import Path
 
 import pytest
+from documented import PAGES
+from documented import ROOT
+from documented import commands
 
 from optuna_hdbo.benchmarks import cli
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import overhead
 from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.rivals import registry
-
-
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUNNERS = ("bash", "pip", "python", "sphinx-build", "tox")
-
-
-def commands(page: Path) -> list[str]:
-    """Return the commands of a page: lines of its blocks, and code in its tables."""
-    text = page.read_text(encoding="utf-8")
-    blocks = "".join(re.findall(r"```bash\n(.*?)```", text, re.DOTALL)).replace("\\\n", " ")
-    lines = [piece for line in blocks.splitlines() for piece in re.split(r"&&|\|", line)]
-    lines += re.findall(r"\| `((?:bash|python) [^`]+)` \|", text)
-    return [line.strip() for line in lines if line.strip().startswith(RUNNERS)]
 
 
 def check(command: str) -> None:

@@ -18,7 +18,7 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 
 EVERY = 10
-"""The hypervolume is filed after so many trials each."""
+"""The hypervolume is filed after so many trials each, and at the end of a shorter study."""
 
 
 def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, Any]:
@@ -40,7 +40,8 @@ def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, Any]:
         clock.resume()
         study.tell(trial, values[t].tolist())
     clock.pause()
-    volumes = [volume(-values[:t], -problem.reference) for t in range(EVERY, n_trials + 1, EVERY)]
+    filed = range(min(EVERY, n_trials), n_trials + 1, EVERY)
+    volumes = [volume(-values[:t], -problem.reference) for t in filed]
     front = values[n_dominating(-values, np.ones(n_trials, np.bool_)) == 0]
     return {
         "problem": name,
