@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shlex
+import statistics
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -101,3 +104,39 @@ def test_anchors_exist(page: Path) -> None:
         if not target.startswith("http"):
             there = page.parent / target if target else page
             assert anchor in slugs(there), f"{target}#{anchor}"
+
+
+def rows(page: str, start: str) -> list[list[str]]:
+    """Return the cells of a table's rows, by the beginning of its head."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    table = text[text.index(f"\n{start}") :].split("\n\n")[0].strip().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def test_the_times_of_the_readme_are_those_of_the_picture() -> None:
+    runs = json.loads((ROOT / "docs" / "figures" / "regret.json").read_text(encoding="utf-8"))
+    told = rows("README.md", "| | `HDBOSampler` |")[-1]
+    for rival, cell in zip(["HDBOSampler", "tpe-default", "gp", "cmaes"], told[1:], strict=False):
+        ms = [
+            run["ms"]
+            for run in runs
+            if run["rival"] == rival and run["problem"] in {"levy-20", "ackley-20"}
+        ]
+        assert len(ms) == 10
+        assert f"{statistics.median(ms):.2g}" == f"{float(cell):.2g}"
+
+
+def test_what_is_said_of_eight_workers_is_in_the_table() -> None:
+    aim, reached = 1.25, Counter[str]()
+    for problem, sampler, _, one, eight, ratio in rows("docs/trust.md", "| problem | sampler | s"):
+        assert float(ratio) == pytest.approx(float(eight) / float(one), abs=0.02, rel=0.03)
+        reached[sampler] += float(ratio) <= aim
+        assert float(ratio) > aim or not problem.startswith("levy")
+    assert min(reached.values()) >= 2
+    assert reached["`MSUCBSampler`"] == 2
+
+
+def test_no_default_costs_twice_as_much_as_random_search() -> None:
+    times = {row[0]: float(row[3]) for row in rows("docs/trust.md", "| sampler | 2000 param")}
+    assert len(times) == 10
+    assert max(times.values()) <= 2.0 * times["`RandomSampler`"]
