@@ -246,6 +246,7 @@ def plot_calibration(study: Study, *, target: Target | None = None) -> Figure:
     ImportError
         Without plotly.
     """
+    check_study(study)
     go = _plotly()
     before = recorded(study) if target is None else None
     return go.Figure(calibration_figure(before or left_out(fitted_effects(study, target=target))))

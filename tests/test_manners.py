@@ -132,6 +132,8 @@ def test_groups_fit_their_limit(name: str) -> None:
         optuna_hdbo.get_interactions,
         optuna_hdbo.get_selections,
         optuna_hdbo.GradISImportanceEvaluator().evaluate,
+        visualization.plot_calibration,
+        visualization.plot_components,
         visualization.plot_experts,
         visualization.plot_groups,
         visualization.plot_importances,
