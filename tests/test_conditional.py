@@ -11,7 +11,6 @@ import pytest
 from fakes import FakeSampler
 from fuzz import compare
 from histories import affordable
-from optuna.distributions import FloatDistribution
 from optuna.trial import TrialState
 
 import optuna_hdbo
@@ -182,52 +181,3 @@ def test_failed_trials_do_not_matter() -> None:
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
     assert not study.sampler.method.domains[-1].gates
     assert study.sampler._parameters._branches is None
-
-
-# ranges ------------------------------------------------------------------------------------------
-
-
-def ranged(low: float, high: float) -> Any:
-    return lambda trial: (
-        (trial.suggest_float("x", low, high) - 0.4) ** 2 + trial.suggest_float("y", 0, 1)
-    )
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (0.25, 0.75)])
-def test_trials_inside_a_changed_range_stay_observations(low: float, high: float) -> None:
-    sampler = FakeSampler(seed=0, n_startup_trials=5)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(ranged(0, 1), n_trials=12)
-    study.optimize(ranged(low, high), n_trials=11)
-    trial = study.ask()
-    assert set(trial.relative_params) == {"x", "y"}
-    assert trial.relative_search_space is not None
-    assert trial.relative_search_space["x"] == FloatDistribution(low, high)
-    inside = [t for t in study.trials[:-1] if low <= t.params["x"] <= high]
-    assert len(sampler.method.seen[-1].X) == len(inside) > 12
-
-
-def test_while_a_range_changes_the_nearest_value_is_taken() -> None:
-    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=5))
-    study.optimize(ranged(0, 1), n_trials=12)
-    trial = study.ask()
-    asked = trial.relative_params["x"]
-    assert trial.suggest_float("x", asked + 0.5, 3.0) == asked + 0.5
-    trial = study.ask()
-    asked = trial.relative_params["x"]
-    assert trial.suggest_float("x", -3.0, asked - 0.5, step=0.125) == pytest.approx(
-        asked - 0.5, abs=0.125
-    )
-
-
-def test_a_range_that_is_always_another_has_the_values_of_all() -> None:
-    sampler = FakeSampler(seed=0, n_startup_trials=5)
-    study = optuna.create_study(sampler=sampler)
-    study.optimize(
-        lambda t: t.suggest_int("n", 1, 9) + t.suggest_float("x", 0, 1 + t.number), n_trials=20
-    )
-    trial = study.ask()
-    assert set(trial.relative_params) == {"n", "x"}
-    assert trial.relative_search_space is not None
-    assert trial.relative_search_space["x"] == FloatDistribution(0, 20)
-    assert len(sampler.method.seen[-1].X) == 20

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 from typing import Literal
+from typing import overload
 
 import numpy as np
 
@@ -49,6 +53,29 @@ class Record:
     data: Mapping[str, Any]
 
 
+class Records(Sequence[Record]):
+    """The records that a list holds now, even if it grows later. No copy per trial."""
+
+    def __init__(self, records: list[Record]) -> None:
+        self._records, self._n = records, len(records)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, index: int) -> Record: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: int | slice) -> Record | list[Record]:
+        found = range(self._n)[index]
+        return (
+            self._records[found] if isinstance(found, int) else [self._records[i] for i in found]
+        )
+
+    def __iter__(self) -> Iterator[Record]:
+        return islice(self._records, self._n)
+
+
 @dataclass(frozen=True, eq=False)
 class Observations:
     """Everything known when a point is suggested; larger ``y`` is better.
@@ -79,6 +106,9 @@ class Observations:
         All values of a study with several objectives, maximised; ``values`` are the first ones.
     signs : tuple of float
         ``signs * objectives`` are in the objectives' units.
+    outside : BoolArray, shape (n,), or None
+        Rows outside of the domain, of trials that had other ranges; ``None`` without any. They
+        inform models, but there is nothing to improve on: no suggestion can be there.
 
     Attributes
     ----------
@@ -101,6 +131,7 @@ class Observations:
     output: Output | None = None
     objectives: FloatArray | None = None
     signs: tuple[float, ...] = ()
+    outside: BoolArray | None = None
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
@@ -109,9 +140,10 @@ class Observations:
 
     @property
     def feasible(self) -> BoolArray:
-        """Rows that violate no reported constraint, shape (n,)."""
+        """Rows in the domain that violate no reported constraint, shape (n,)."""
         told = np.nan_to_num(self.constraints, nan=0.0)
-        return np.asarray((told <= 0.0).all(axis=1), np.bool_)
+        feasible = np.asarray((told <= 0.0).all(axis=1), np.bool_)
+        return feasible if self.outside is None else feasible & ~self.outside
 
     @property
     def y(self) -> FloatArray:
@@ -129,6 +161,24 @@ class Observations:
     def known(self) -> FloatArray:
         """Evaluated and pending points, shape (n + m, D)."""
         return np.concatenate([self.X, self.pending])
+
+    @cached_property
+    def inside(self) -> Observations:
+        """The same without the rows outside of the domain."""
+        return self if self.outside is None else self.at(np.flatnonzero(~self.outside))
+
+    def at(self, rows: IntArray) -> Observations:
+        """Return the same with these rows only."""
+        return replace(
+            self,
+            X=self.X[rows],
+            values=self.values[rows],
+            numbers=self.numbers[rows],
+            pruned=self.pruned[rows],
+            constraints=self.constraints[rows],
+            objectives=None if self.objectives is None else self.objectives[rows],
+            outside=_marks(self.outside, rows),
+        )
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
@@ -195,6 +245,20 @@ class Observations:
             records=records,
             step=n if step is None else step,
         )
+
+
+def _marks(outside: BoolArray | None, rows: IntArray) -> BoolArray | None:
+    """Return the marks of some rows, None where no row is marked."""
+    marks = None if outside is None else outside[rows]
+    return None if marks is None or not marks.any() else marks
+
+
+def marked(numbers: IntArray, chosen: Collection[int]) -> BoolArray | None:
+    """Mark the rows of some trials, shape (n,); None where there are none."""
+    if not chosen:
+        return None
+    marks = np.isin(numbers, list(chosen))
+    return marks if marks.any() else None
 
 
 def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:

@@ -40,6 +40,13 @@ class Column(Protocol):
     def encode(self, value: Any) -> float | None:
         """Return the position of a value, ``None`` where the distribution does not admit it."""
 
+    def extend(self, value: Any) -> float | None:
+        """Return where a value would be on the column's scale, maybe outside of [0, 1].
+
+        ``None`` where the scale does not have it. The values of a trial that had another range
+        are placed like this.
+        """
+
     def decode(self, x: float) -> Any:
         """Return the admissible value at (or nearest to) a position of the column."""
 
@@ -71,6 +78,12 @@ class _Interval:
             return None
         width = self._end - self._start
         return min((self._warp(value) - self._start) / width, 1.0) if width > 0 else 0.5
+
+    def extend(self, value: Any) -> float | None:
+        width = self._end - self._start
+        if type(value) not in (int, float) or width <= 0 or (self._log and value <= 0):
+            return None
+        return _finite((self._warp(value) - self._start) / width)
 
     def decode(self, x: float) -> float:
         # Reach the ends exactly: optima lie on bounds, and exp(log(high)) may differ from high.
@@ -104,6 +117,8 @@ class _Floats:
         if not isinstance(value, int | float) or not self._low <= value <= self._high:
             return None
         return (2 * (_ordinal(float(value)) - self._first) + 1) / (2 * self._n)
+
+    extend = encode
 
     def decode(self, x: float) -> float:
         index = math.floor(min(max(x, 0.0), 1.0) * self._n)
@@ -180,6 +195,16 @@ class _Steps:
             return (2 * index + 1) / (2 * self._n)  # Python divides integers of any size exactly.
         width = math.log1p(self._n / self._log_start)
         return math.log1p((index + 0.5) / self._log_start) / width
+
+    def extend(self, value: Any) -> float | None:
+        if type(value) not in (int, float):
+            return None
+        cell = (value - self._low) / self._step + 0.5
+        if self._log_start is None:
+            return _finite(cell / self._n)
+        if cell <= -self._log_start:
+            return None
+        return math.log1p(cell / self._log_start) / math.log1p(self._n / self._log_start)
 
     def _index(self, value: Any) -> int | None:
         if not isinstance(value, int | float) or not self._low <= value <= self._high:
@@ -266,12 +291,18 @@ class Choices:
         except (TypeError, ValueError):
             return None
 
+    extend = encode
+
     def decode(self, x: float) -> Any:
         place = min(max(math.floor(x + 0.5), 0), len(self._indices) - 1)
         return self._distribution.choices[self._indices[place]]
 
     def draw(self, u: float) -> Any:
         return self._distribution.choices[min(max(math.floor(u * self._n), 0), self._n - 1)]
+
+
+def _finite(x: float) -> float | None:
+    return x if math.isfinite(x) else None
 
 
 def _first_equals(distribution: CategoricalDistribution) -> Sequence[int]:

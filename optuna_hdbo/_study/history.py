@@ -5,14 +5,10 @@ from __future__ import annotations
 import logging
 import math
 from bisect import insort
-from collections.abc import Iterator
 from collections.abc import Mapping
-from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import TypeVar
-from typing import overload
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -20,6 +16,8 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.observations import Records
+from optuna_hdbo._core.observations import marked
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -54,29 +52,6 @@ _STATES: dict[TrialState, State] = {
     TrialState.FAIL: "failed",
     TrialState.RUNNING: "running",
 }
-
-
-class _Prefix(Sequence[Record]):
-    """The records that a list holds now, even if it grows later. No copy per trial."""
-
-    def __init__(self, records: list[Record]) -> None:
-        self._records, self._n = records, len(records)
-
-    def __len__(self) -> int:
-        return self._n
-
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Record]: ...
-    def __getitem__(self, index: int | slice) -> Record | list[Record]:
-        found = range(self._n)[index]
-        return (
-            self._records[found] if isinstance(found, int) else [self._records[i] for i in found]
-        )
-
-    def __iter__(self) -> Iterator[Record]:
-        return islice(self._records, self._n)
 
 
 class History:
@@ -117,6 +92,8 @@ class History:
         self._records: list[Record] = []
         # Suggestions of running trials, with the text that was read: a worker may replace it.
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
+        self._outside: set[int] = set()  # trials outside of the present ranges, but close
+        self._n_far = 0
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
         self._running: set[bytes] = set()
         self._abandoned = Abandoned()
@@ -181,6 +158,15 @@ class History:
         if suggestion.is_as_read():
             self._suggestions[trial.number] = chunks_of(text), suggestion
 
+    @property
+    def n_told(self) -> int:
+        """Trials with values, 0 while none has a row.
+
+        Those that are far outside of the present ranges have none, but they count: a range that
+        changes is no reason to start over.
+        """
+        return self._n_finished and self._n_finished + self._n_far
+
     def is_taken(self, row: FloatArray) -> bool:
         """Tell whether any trial, finished or running when last read, has this row (D,)."""
         key = row.tobytes()
@@ -202,6 +188,11 @@ class History:
             self._tried.add(row.tobytes())
         if failed:
             return
+        if row is None and (row := space.extend(trial.params)) is not None:
+            if space.is_close(row):
+                self._outside.add(trial.number)
+            else:
+                row, self._n_far = None, self._n_far + 1
         if self.known != trial.distributions:
             # Not in place: others keep what they have seen.
             self.known = {**self.known, **trial.distributions}
@@ -284,7 +275,7 @@ class History:
     ) -> Observations:
         pending = []
         # Copy the list only if records of running trials are added to it.
-        records = list(self._records) if running else _Prefix(self._records)
+        records = list(self._records) if running else Records(self._records)
         for trial in running:
             suggestion = self._latest_suggestion(trial)
             row = self._pending_row(trial, suggestion, space)
@@ -303,8 +294,12 @@ class History:
             pruned[at] = True
             values = values.copy()
             values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
+        X, outside = self._X[:n], marked(numbers, self._outside)
+        if outside is not None and outside.all():
+            # The range is another one altogether: the nearest points in it are all there is.
+            X, outside = space.domain.snap(X), None
         return Observations(
-            X=_read_only(self._X[:n]),
+            X=_read_only(X),
             values=_read_only(values),
             numbers=_read_only(numbers),
             pruned=pruned,
@@ -315,6 +310,7 @@ class History:
             sign=signs[0],
             objectives=objectives_array(self._objectives, numbers, len(signs)),
             signs=signs,
+            outside=outside,
         )
 
     def _pending_row(

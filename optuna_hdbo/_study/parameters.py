@@ -178,8 +178,7 @@ class _Branches:
         return self._rules
 
     def _learn(self) -> None:
-        present = {name: self._ranges[name].present() for name in sorted(self._ranges)}
-        found = {name: d for name, d in present.items() if d is not None}
+        found = {name: self._ranges[name].present() for name in sorted(self._ranges)}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self._rules = self._activity.rules(deciders)
         last = sorted(self._complete)[-STALE:]
@@ -199,29 +198,28 @@ class _Ranges:
     def __init__(self) -> None:
         self._by_number: dict[int, BaseDistribution] = {}
         self._distinct: list[BaseDistribution] = []
-        self._present: BaseDistribution | None = None
+        self._first: BaseDistribution | None = None
 
     def take_in(self, number: int, distribution: BaseDistribution) -> None:
         if not self._distinct:
-            self._present = copy.deepcopy(distribution)
+            self._first = copy.deepcopy(distribution)
         self._by_number[number] = distribution
         if len(self._distinct) <= MOST_RANGES and distribution not in self._distinct:
             self._distinct.append(distribution)
 
-    def present(self) -> BaseDistribution | None:
-        """Return the present range, None where no distribution has all of its values."""
-        if len(self._distinct) == 1:
-            return self._present
+    def present(self) -> BaseDistribution:
+        """Return the present range: that of the last trials, of the kind that the last one has."""
+        if self._first is not None and len(self._distinct) == 1:
+            return self._first
         numbers = sorted(self._by_number)
         if len(self._distinct) <= MOST_RANGES:
             numbers = numbers[-RECENT:]
-        joined = copy.deepcopy(self._by_number[numbers[0]])
-        for number in numbers[1:]:
-            if joined != self._by_number[number]:
-                other = _joined(joined, self._by_number[number])
-                if other is None:
-                    return None
-                joined = other
+        # The last trial says of which kind it is now, and whether on a logarithmic scale.
+        last = self._by_number[numbers[-1]]
+        alike = [d for n in numbers if _are_alike(d := self._by_number[n], last)]
+        joined = copy.deepcopy(alike[0])
+        for other in alike[1:]:
+            joined = _joined(joined, other)
         return joined
 
 
@@ -239,16 +237,27 @@ def _is_ordered(distribution: BaseDistribution) -> bool | None:
     return None
 
 
-def _joined(a: BaseDistribution, b: BaseDistribution) -> BaseDistribution | None:
-    """Return the smallest distribution with the values of both, None if they differ in kind."""
-    if isinstance(a, IntDistribution) and isinstance(b, IntDistribution) and a.log == b.log:
+def _are_alike(a: BaseDistribution, b: BaseDistribution) -> bool:
+    """Tell whether both are the same, or ranges of the same numbers on the same scale."""
+    if isinstance(a, IntDistribution) and isinstance(b, IntDistribution):
+        return a.log == b.log
+    if isinstance(a, FloatDistribution) and isinstance(b, FloatDistribution):
+        return a.log == b.log
+    return a == b
+
+
+def _joined(a: BaseDistribution, b: BaseDistribution) -> BaseDistribution:
+    """Return the smallest distribution with the values of both, which are alike."""
+    if a == b:
+        return a
+    if isinstance(a, IntDistribution) and isinstance(b, IntDistribution):
         gap = math.gcd(a.step, b.step, a.low - b.low)
         return IntDistribution(min(a.low, b.low), max(a.high, b.high), log=a.log, step=gap)
-    if isinstance(a, FloatDistribution) and isinstance(b, FloatDistribution) and a.log == b.log:
-        low, high = min(a.low, b.low), max(a.high, b.high)
-        step = a.step if a.step == b.step and _are_aligned(a, b) else None
-        return FloatDistribution(low, high, log=a.log, step=step)
-    return None
+    assert isinstance(a, FloatDistribution)
+    assert isinstance(b, FloatDistribution)
+    low, high = min(a.low, b.low), max(a.high, b.high)
+    step = a.step if a.step == b.step and _are_aligned(a, b) else None
+    return FloatDistribution(low, high, log=a.log, step=step)
 
 
 def _are_aligned(a: FloatDistribution, b: FloatDistribution) -> bool:

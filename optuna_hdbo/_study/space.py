@@ -20,6 +20,11 @@ from optuna_hdbo._study.columns import Choices
 from optuna_hdbo._study.columns import make_column
 
 
+REACH = 0.5
+"""A trial informs the model if no number is further outside of its present range than this many
+widths of the range. Further away, a model fitted to the range knows nothing about the scale."""
+
+
 class SearchSpace:
     """The columns of some distributions: encodes configurations as rows, and decodes rows.
 
@@ -145,6 +150,28 @@ class SearchSpace:
                 return None
             row[i] = position
         return None if n_missing and n_missing == len(row) else row
+
+    def extend(self, params: Mapping[str, Any]) -> FloatArray | None:
+        """Return the row (D,) of a configuration that had other ranges.
+
+        Its positions may be outside of [0, 1]. ``None`` where a number has no place on a column's
+        scale, where a required parameter is missing, or all are.
+        """
+        if not self.required <= params.keys() or params.keys().isdisjoint(self._columns):
+            return None
+        row = self.domain.absent.copy()
+        for i, (name, column) in enumerate(self._columns.items()):
+            if name in params:
+                position = column.extend(params[name])
+                if position is None:
+                    return None
+                row[i] = position
+        return row
+
+    def is_close(self, row: FloatArray) -> bool:
+        """Tell whether no number of a row (D,) is further outside than :data:`REACH`."""
+        numbers = row[~self.domain.categorical]
+        return bool(((numbers >= -REACH) & (numbers <= 1.0 + REACH)).all())
 
     def decode(self, row: FloatArray) -> dict[str, Any]:
         """Return the configuration at (or nearest to) a row: Python values, all admissible.

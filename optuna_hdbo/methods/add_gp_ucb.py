@@ -37,7 +37,7 @@ from optuna_hdbo._core.maximise.direct import direct
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
-from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models import decomposition as groupings
@@ -78,6 +78,7 @@ class AddGPUCB:
     """
 
     name = "add-gp-ucb"
+    looks_outside = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "decomposition_search": "random",
@@ -208,7 +209,7 @@ class AddGPUCB:
         point, where they were observed. A component's own bound (eq. (6)) is wide everywhere,
         because a constant can be moved from one component to another.
         """
-        best = good_points(seen.X, feasibility.merit)
+        best = centres(domain, seen, feasibility.merit)
         if seen.step % 4 == 1:
             return maximise(feasibility.improvement(posterior), domain, best, seen.known, rng)
         kernel = posterior.kernel
@@ -248,7 +249,7 @@ class AddGPUCB:
             else:
                 free = np.zeros(len(domain), np.bool_)
                 free[groups[j]] = True
-                best = good_points(seen.X, seen.y)
+                best = centres(domain, seen, seen.y)
                 found = maximise(acquisition, domain, best, seen.X[:0], rng, free=free)
                 x[groups[j]] = found[groups[j]]
         return x

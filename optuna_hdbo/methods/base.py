@@ -70,9 +70,17 @@ class Method(Protocol):
         """Return the next point; called with at least one observation."""
 
 
+def shown_to(method: Method, seen: Observations) -> Observations:
+    """Return what a method can use of the observations.
+
+    Only methods that say so with ``looks_outside`` get rows outside of the domain.
+    """
+    return seen if getattr(method, "looks_outside", False) else seen.inside
+
+
 def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
     """Return a method's next point, its reported interval widened until it is honest."""
-    suggestion = method.suggest(domain, seen, streams)
+    suggestion = method.suggest(domain, shown_to(method, seen), streams)
     report, kept = calibrated(suggestion.report, seen)
     record = {**(suggestion.record or {}), **kept} if kept else suggestion.record
     return Suggestion(suggestion.x, record, report)

@@ -50,6 +50,7 @@ class GPUCB:
     """
 
     name = "gp-ucb"
+    looks_outside = True
 
     def __init__(
         self,

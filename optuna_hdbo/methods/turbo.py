@@ -54,6 +54,7 @@ class TuRBO:
     """
 
     name = "turbo"
+    looks_outside = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "patience": 1.0,

@@ -19,6 +19,7 @@ from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import shown_to
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -47,6 +48,7 @@ class HDBO:
     """
 
     name = "hdbo"
+    looks_outside = True
 
     def __init__(
         self,
@@ -113,7 +115,8 @@ class HDBO:
         rates = {n: credit.rate(earned[n], prior[n]) for n in names}
         first: tuple[str, Suggestion] | None = None
         for name in credit.order(earned, prior, rng, floor):
-            suggestion = self._experts[name].suggest(domain, seen, streams)
+            expert = self._experts[name]
+            suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
             if first is None:
                 first = name, suggestion

@@ -202,15 +202,11 @@ def _search(
     """Return a search with the observations of these records, and all pending points."""
     columns = np.array(domain.with_deciding(columns.tolist()), np.int64)
     numbers = [record.number for record in records]
-    rows = np.isin(seen.numbers, numbers)
+    of_search = seen.at(np.flatnonzero(np.isin(seen.numbers, numbers)))
     own = replace(
-        seen,
-        X=np.ascontiguousarray(seen.X[rows][:, columns]),
-        values=seen.values[rows],
-        numbers=seen.numbers[rows],
-        pruned=seen.pruned[rows],
+        of_search,
+        X=np.ascontiguousarray(of_search.X[:, columns]),
         pending=np.ascontiguousarray(seen.pending[:, columns]),
-        constraints=seen.constraints[rows],
         records=records,
     )
     part = domain if len(columns) == len(domain) else restricted(domain, columns)

@@ -209,7 +209,7 @@ class MethodSampler(WithSettings, BaseSampler):
             self._notices.beyond(self.meant_for, len(space.domain), len(seen.values))
             if seen.constraints.shape[1] and not self.supports_constraints:
                 self._notices.constraints()
-            if len(seen.values) >= max(self._n_startup_trials, 1):
+            if self._history.n_told >= max(self._n_startup_trials, 1):
                 return self._ask(study, trial, space, seen)
             if self._independent_sampler is not None:
                 return {}

@@ -40,7 +40,7 @@ class ConstraintModels:
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
         """Return what is known of the constraints, with models fitted anew if that is due."""
         if not seen.constraints.shape[1]:
-            return Feasibility(seen.y, np.ones(len(seen.y), np.bool_))
+            return Feasibility(merits(seen), seen.feasible)
         constraints = []
         merit = merits(seen)
         for j, column in enumerate(finite_constraints(seen).T):
@@ -59,11 +59,15 @@ class ConstraintModels:
                 numbers=seen.numbers[told],
                 constraints=np.empty((len(told), 0)),
                 output=None,
+                outside=None,
             )
             model = self._models.setdefault(j, self._model(j))
             posterior = model.posterior(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
             constraints.append((posterior, largest))
-        return Feasibility(merit, merit >= seen.y.min(), constraints)
+        feasible = merit >= seen.y.min()
+        if seen.outside is not None:
+            feasible &= ~seen.outside
+        return Feasibility(merit, feasible, constraints)
 
     def _model(self, j: int) -> Ensemble:
         return Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")

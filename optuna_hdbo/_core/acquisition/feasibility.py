@@ -85,9 +85,15 @@ def finite_constraints(seen: Observations) -> FloatArray:
 
 
 def merits(seen: Observations) -> FloatArray:
-    """Return the ranking of the observations, shape (n,); see :class:`Feasibility`."""
-    if not seen.constraints.shape[1]:
-        return seen.y
+    """Return the ranking of the observations, shape (n,); see :class:`Feasibility`.
+
+    Those outside of the domain rank below all others.
+    """
+    rank = seen.y if not seen.constraints.shape[1] else _less_violations(seen)
+    return rank if seen.outside is None else np.where(seen.outside, rank.min() - 1.0, rank)
+
+
+def _less_violations(seen: Observations) -> FloatArray:
     violation = np.zeros(len(seen.y))
     for column in finite_constraints(seen).T:
         told = ~np.isnan(column)

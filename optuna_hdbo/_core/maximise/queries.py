@@ -28,6 +28,15 @@ def good_points(X: FloatArray, y: FloatArray) -> FloatArray:
     return X[np.argsort(-y, kind="stable")[: max(5, len(y) // 20)]]
 
 
+def centres(domain: Domain, seen: Observations, merit: FloatArray) -> FloatArray:
+    """Return the good points by their merit (n,), all of them in the domain.
+
+    With fewer than five points in the domain, some of them are moved there.
+    """
+    best = good_points(seen.X, merit)
+    return best if seen.outside is None else domain.snap(best)
+
+
 PROBES_PER_COLUMN, MOST_PROBES = 12.0, 0.5
 """Share of the suggestions that are probes: the first number over D, at most the second."""
 
@@ -87,7 +96,7 @@ class EnsembleQueries:
         believed = self.models.drawn(domain, seen, memory, rng)
         posterior = believed.posterior
         feasibility = constraints.fit(domain, believed.seen, memory)
-        best = good_points(seen.X, feasibility.merit)
+        best = centres(domain, seen, feasibility.merit)
         if self.probes and is_probe(rng, domain.breadth):
             bound = feasibility.optimistic(posterior, root_beta)
             return along_axes(domain, best[0], bound, rng, seen.known), believed

@@ -107,13 +107,15 @@ class SeveralQueries:
             for j, part in enumerate(_parts(seen, rows))
         ]
         feasibility = constraints.fit(domain, ranks, memory)
-        within = ranks if rows is None else _chosen(ranks, rows)
+        within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
         feasible = [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
         improvement = _improvement(models, on_front, rng)
         posteriors = [model.posterior for model in models] if improvement is not None else []
         acquisition = SeveralObjectives(posteriors, improvement, feasible)
         best = _centres(seen.X, merits(ranks), rng)
+        if seen.outside is not None:
+            best = domain.snap(best)
         effort = self.effort.at(len(seen.values))
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), models
 
@@ -140,7 +142,7 @@ def _improvement(
 def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:
     """Return the observations of each objective by itself, in the modelled rows."""
     assert seen.objectives is not None
-    within = seen if rows is None else _chosen(seen, rows)
+    within = seen if rows is None else seen.at(rows)
     assert within.objectives is not None
     nothing = np.empty((len(within.X), 0))
     return [
@@ -153,18 +155,6 @@ def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:
         )
         for column, sign in zip(within.objectives.T, seen.signs, strict=True)
     ]
-
-
-def _chosen(seen: Observations, rows: IntArray) -> Observations:
-    return replace(
-        seen,
-        X=seen.X[rows],
-        values=seen.values[rows],
-        numbers=seen.numbers[rows],
-        pruned=seen.pruned[rows],
-        constraints=seen.constraints[rows],
-        objectives=None if seen.objectives is None else seen.objectives[rows],
-    )
 
 
 def _centres(X: FloatArray, merit: FloatArray, rng: np.random.Generator) -> FloatArray:
