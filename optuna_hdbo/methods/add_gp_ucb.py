@@ -40,8 +40,8 @@ from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models import decomposition as groupings
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
+from optuna_hdbo._core.models.additive import SEARCHES
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.additive import GroupSearch
 from optuna_hdbo._core.models.additive import grouped_columns
@@ -69,6 +69,10 @@ points that differ from it in few columns."""
 
 AWAY = 0.2
 """Least distance of exploring points from the best one. Other suggestions refine nearer points."""
+
+
+RANDOM_SHARE = 0.25
+"""Share of the exploring queries that move random columns, where groups merge."""
 
 
 class AddGPUCB:
@@ -122,7 +126,7 @@ class AddGPUCB:
         check_integer("n_decompositions", n_decompositions, 0, optional=True)
         check_integer("n_small_bandwidth", n_small_bandwidth, 0)
         check_choice("kernel", kernel, tuple(KINDS))
-        check_choice("decomposition_search", decomposition_search, tuple(groupings.SEARCHES))
+        check_choice("decomposition_search", decomposition_search, SEARCHES)
         check_choice("update", update, ("alternate", "all_groups", "one_group"))
         check_choice("maximiser", maximiser, ("gradient", "direct"))
         check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
@@ -212,21 +216,40 @@ class AddGPUCB:
         best = centres(domain, seen, feasibility.merit)
         if seen.step % 4 == 1:
             return maximise(feasibility.improvement(posterior), domain, best, seen.known, rng)
-        kernel = posterior.kernel
-        groups = kernel.groups
-        # Groups with a larger range, the root of their scale, are explored more often.
-        weights = np.sqrt(kernel.scales)
-        order = rng.choice(len(groups), len(groups), replace=False, p=weights / weights.sum())
-        # Every other time two groups move together: a column may sit in the wrong one of them.
-        n_moved = 2 if len(groups) > 2 and rng.random() < 0.5 else 1
-        moved = np.concatenate([groups[j] for j in order[:n_moved]])
+        moved = self._moved(domain, posterior.kernel, rng)
         free = np.zeros(len(domain), np.bool_)
         free[moved] = True
-        width = root_beta(self.beta, len(seen.y), len(moved), len(domain), len(groups))
+        width = root_beta(
+            self.beta, len(seen.y), len(moved), len(domain), len(posterior.kernel.groups)
+        )
         bound = feasibility.optimistic(posterior, width)
         return maximise(
             bound, domain, best, seen.known, rng, free=free, effort=EXPLORING, away=AWAY
         )
+
+    def _moved(self, domain: Domain, kernel: Kernel, rng: np.random.Generator) -> IntArray:
+        """Return the columns of the groups that explore.
+
+        Groups with a larger range, the root of their scale, are drawn more often. Every other time
+        two groups move together: a column may sit in the wrong one of them. Where columns may be
+        alone, groups are drawn until they have as many columns as one group or two groups may
+        have. A quarter of these queries moves random columns instead, because groups that were
+        learned from data mislead (Ziomek & Bou Ammar 2023).
+        """
+        groups, size = kernel.groups, min(self.max_group_size, len(domain))
+        weights = np.sqrt(kernel.scales)
+        merges = self._model.merges(domain)
+        if merges and rng.random() < RANDOM_SHARE:
+            return rng.permutation(len(domain))[:size]
+        order = rng.choice(len(groups), len(groups), replace=False, p=weights / weights.sum())
+        n_moved = 2 if len(groups) > 2 and rng.random() < 0.5 else 1
+        if not merges:
+            return np.concatenate([groups[j] for j in order[:n_moved]]).astype(np.int64)
+        moved: list[int] = []
+        for j in order:
+            if not moved or len(moved) + len(groups[j]) <= n_moved * size:
+                moved += groups[j].tolist()
+        return np.array(moved, np.int64)
 
     def _per_group(
         self, domain: Domain, seen: Observations, posterior: Posterior, rng: np.random.Generator

@@ -41,11 +41,11 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.additive import GroupSearch
 from optuna_hdbo._core.models.additive import grouped_columns
-from optuna_hdbo._core.models.decomposition import SEARCHES
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.groupings.packed import SEARCHES
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations

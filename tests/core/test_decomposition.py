@@ -25,11 +25,11 @@ from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.gp.likelihood import log_likelihood
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
-from optuna_hdbo._core.models import decomposition
-from optuna_hdbo._core.models.decomposition import SEARCHES
-from optuna_hdbo._core.models.decomposition import Scorer
-from optuna_hdbo._core.models.decomposition import improved
-from optuna_hdbo._core.models.decomposition import random_groups
+from optuna_hdbo._core.models.groupings import packed as decomposition
+from optuna_hdbo._core.models.groupings.packed import SEARCHES
+from optuna_hdbo._core.models.groupings.packed import Scorer
+from optuna_hdbo._core.models.groupings.packed import improved
+from optuna_hdbo._core.models.groupings.packed import random_groups
 
 
 def assert_partition(groups: Sequence[Sequence[int]], n_columns: int, size: int) -> None:

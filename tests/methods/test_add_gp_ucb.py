@@ -303,7 +303,7 @@ def test_hyperparameters_are_learned_every_so_many_observations() -> None:
 @pytest.mark.parametrize("size", [1, 2, 5, 10**9])
 def test_groups_are_no_larger_than_they_may(size: int) -> None:
     ledger = Ledger.started(make_domain(*[None] * 5), 12, additive)
-    for search in ("random", "swap", "gibbs"):
+    for search in ("random", "swap", "gibbs", "merge"):
         settings = {**PUBLISHED, "decomposition_search": search, "max_group_size": size}
         ledger.run(AddGPUCB(**settings, n_decompositions=6), 1)
         groups = fitted_of(ledger)[1]["groups"]

@@ -27,13 +27,18 @@ from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models import decomposition as groupings
 from optuna_hdbo._core.models.ensemble import n_fit_steps
 from optuna_hdbo._core.models.ensemble import starts_of_fit
+from optuna_hdbo._core.models.groupings import packed
+from optuna_hdbo._core.models.groupings.evidence import LENGTHSCALES
+from optuna_hdbo._core.models.groupings.evidence import Evidence
+from optuna_hdbo._core.models.groupings.merging import merge
 from optuna_hdbo._core.observations import Observations
 
 
-GroupSearch = Literal["random", "swap", "gibbs"]
+GroupSearch = Literal["merge", "swap", "random", "gibbs"]
+
+SEARCHES = ("merge", *packed.SEARCHES)
 
 ADDITIVE_FIT = "additive"
 """Key of the fits in records."""
@@ -41,8 +46,19 @@ ADDITIVE_FIT = "additive"
 PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
 """Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
-LEARN_GROWTH = 0.08
-"""A new fit and search is due when observations have grown by this share."""
+LEARN_GROWTH, MERGE_GROWTH = 0.08, 0.12
+"""A new fit and search is due when observations have grown by this share; the latter where groups
+merge, because that search costs more."""
+
+MOST_MERGED = 64
+"""With more columns than this none begins alone: groups are packed.
+
+There would be thousands of pairs to be sure about, and a component for each column costs as many
+exponentials as there are columns. Groups of five cost a fifth.
+"""
+
+RESTART_EVERY = 3
+"""Searches between two that try to rebuild groups from their columns, where groups merge."""
 
 MOST_GROUPS = 100_000
 """Columns in all partitions that a random search scores by default, but for eight partitions.
@@ -67,7 +83,8 @@ class AdditiveModel:
         The groups by parameter name; ``None`` to learn them.
     ungrouped : {"error", "single", "centre"}
         How columns that ``decomposition`` leaves out are treated.
-    search : {"random", "swap", "gibbs"}
+    search : {"merge", "swap", "random", "gibbs"}
+        The first lets columns be alone; the others pack them into as few groups as possible.
     n_decompositions : int or None
         Groupings scored at each search.
     shared : bool
@@ -137,8 +154,13 @@ class AdditiveModel:
             lambda last: self.learn(domain, seen, last, rng, cap),
             groups=self.known_groups(domain),
             n_cyc=self.n_cyc,
-            growth=LEARN_GROWTH,
+            growth=MERGE_GROWTH if self.merges(domain) else LEARN_GROWTH,
         )
+
+    def merges(self, domain: Domain) -> bool:
+        """Tell whether columns begin alone, and groups are as many as the data ask for."""
+        known = self.decomposition is not None
+        return self.search == "merge" and not known and len(domain) <= MOST_MERGED
 
     def posterior(self, fitted: Fitted, seen: Observations) -> Posterior:
         """Return the posterior of the sum under a fit."""
@@ -156,6 +178,8 @@ class AdditiveModel:
 
         ``cap`` is the largest bandwidth where hyperparameters are shared.
         """
+        if self.merges(domain):
+            return self._learn_by_merging(domain, seen, warm, rng)
         size = min(self.max_group_size, len(domain))
         known = self.known_groups(domain)
         if known is not None:
@@ -163,15 +187,49 @@ class AdditiveModel:
         elif warm is not None and max(len(g) for g in warm.kernel.groups) <= size:
             groups = warm.kernel.groups
         else:
-            groups = join(groupings.random_groups(len(domain), size, rng))
+            groups = join(packed.random_groups(len(domain), size, rng))
         kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
         if self.decomposition is None and len(domain) > 1:
             n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
-            other, found = groupings.improved(self.search, kernel, seen.X, seen.y, size, n, rng)
+            kind = "swap" if self.search == "merge" else self.search
+            other, found = packed.improved(kind, kernel, seen.X, seen.y, size, n, rng)
             if found:
                 start = Fitted(other, 0, 0, likelihood)
                 other, value = self._fit(domain, seen, other.groups, start, cap)
                 if value > likelihood:  # each at its own hyperparameters
+                    kernel, likelihood = other, value
+        cycle = 0 if warm is None else warm.cycle + 1
+        return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+
+    def _learn_by_merging(
+        self, domain: Domain, seen: Observations, warm: Fitted | None, rng: np.random.Generator
+    ) -> Fitted:
+        """Fit hyperparameters and a grouping whose groups may be of any size up to the largest.
+
+        A grouping that the search prefers is taken if it also is likelier under hyperparameters
+        that are fitted to it, with the same prior against joining columns.
+        """
+        size, cap = min(self.max_group_size, len(domain)), PUBLISHED_BOUNDS.lengthscale[1]
+        if warm is not None and max(len(g) for g in warm.kernel.groups) > size:
+            warm = None
+        alone = join([[c] for c in range(len(domain))])
+        start = cold_start(domain, self.kind, alone, 0.5, 1e-3) if warm is None else warm.kernel
+        evidence = Evidence(start, *packed.compared(seen.X, seen.y, 3 * len(domain), rng))
+        # Restarts are dear. The next search continues from here, so not every one needs some.
+        n_restarts = 2 if warm is None else int(warm.cycle % RESTART_EVERY == 0)
+        groups = [g.tolist() for g in start.groups]
+        n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
+        found = join(merge(evidence, groups, size, n, rng, n_restarts))
+        differs = [g.tolist() for g in found] != groups
+        if warm is None:
+            kernel, likelihood = self._fit(domain, seen, found, None, cap)
+        else:
+            kernel, likelihood = self._fit(domain, seen, start.groups, warm, cap)
+            if differs:
+                begin = Fitted(_regrouped(kernel, found), 0, 0, likelihood)
+                other, value = self._fit(domain, seen, found, begin, cap)
+                gain = _comparable(other, value) - _comparable(kernel, likelihood)
+                if gain > evidence.price * (len(kernel.groups) - len(found)):
                     kernel, likelihood = other, value
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
@@ -182,6 +240,11 @@ class AdditiveModel:
             return self.n_decompositions
         if self.search == "random":
             return min(n_columns, max(MOST_GROUPS // n_columns, 8))
+        if (
+            self.search == "merge" and n_columns <= MOST_MERGED
+        ):  # which ranks by derivatives what it scores
+            later = math.ceil(n_columns * min(2.0, 1e4 / n**2))
+            return 8 * n_columns if first else max(12, later)
         # From scratch, a local search recovers the groups of 12 columns in 16 D scores. Later
         # searches continue from there, with fewer scores as these become expensive.
         if first:
@@ -219,6 +282,31 @@ class AdditiveModel:
             starts=starts,
             n_steps=n_fit_steps(warm, starts),
         )
+
+
+def _regrouped(kernel: Kernel, groups: tuple[IntArray, ...]) -> Kernel:
+    """Return a kernel with other groups, whose columns bring their shares of the variance along.
+
+    Lengthscales are those at which groupings are compared: a column that was in the wrong group
+    has a long one.
+    """
+    share = np.empty(len(kernel.lengthscales))
+    for scale, group in zip(kernel.scales.tolist(), kernel.groups, strict=True):
+        share[group] = scale / len(group)
+    return replace(
+        kernel,
+        groups=groups,
+        scales=np.array([share[group].sum() for group in groups]),
+        lengthscales=np.clip(kernel.lengthscales, *LENGTHSCALES),
+    )
+
+
+def _comparable(kernel: Kernel, log_posterior: float) -> float:
+    """Return a log posterior without the prior of the scales, of which groupings differ in number.
+
+    That prior is not normalised.
+    """
+    return log_posterior - Prior("inverse-square").of_scales(np.log(kernel.scales))[0]
 
 
 def grouped_columns(

@@ -36,6 +36,17 @@ def random_groups(n_columns: int, size: int, rng: np.random.Generator) -> Partit
     return [sorted(order[i : i + size]) for i in range(0, n_columns, size)]
 
 
+def compared(
+    X: FloatArray, y: FloatArray, n_matrices: int, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Return the observations on which groupings are compared; of too many, some at random."""
+    most = min(MAX_POINTS, int((MOST_NUMBERS / n_matrices) ** 0.5))
+    if len(y) <= most:
+        return X, y
+    rows = np.sort(rng.choice(len(y), most, replace=False))
+    return np.ascontiguousarray(X[rows]), y[rows]
+
+
 class Scorer:
     """Marginal likelihood of groupings at fixed hyperparameters.
 
@@ -282,10 +293,7 @@ def improved(
     groups = [g.tolist() for g in kernel.groups]
     groups += [[] for _ in range(n_places - len(groups))]
     scale = float(kernel.scales.mean())
-    most = min(MAX_POINTS, int((MOST_NUMBERS / len(groups)) ** 0.5))
-    if len(y) > most:
-        rows = np.sort(rng.choice(len(y), most, replace=False))
-        X, y = np.ascontiguousarray(X[rows]), y[rows]
+    X, y = compared(X, y, len(groups), rng)
     scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
     before = scorer.value
     SEARCHES[kind](scorer, size, n, rng)
