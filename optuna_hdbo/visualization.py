@@ -342,8 +342,8 @@ def _of_effects(go: Any, study: Study) -> dict[str, Callable[[], Figure]]:
         return {}
     told = interactions_of(fitted)
     figures = {
-        "interactions": heat_map(told) if told.pairs else None,
-        "components": components_figure(fitted, told),
+        "interactions": heat_map(told, low=True) if told.pairs else None,
+        "components": components_figure(fitted, told, low=True),
         "calibration": calibration_figure(recorded(study) or left_out(fitted)),
     }
     return {name: partial(go.Figure, drawn) for name, drawn in figures.items() if drawn}

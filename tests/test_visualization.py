@@ -14,12 +14,17 @@ from test_structure import attributes
 
 from optuna_hdbo import VSBOSampler
 from optuna_hdbo import visualization
+from optuna_hdbo._figures import components
 from optuna_hdbo._figures.bars import broken
+from optuna_hdbo._figures.components import components_figure
 from optuna_hdbo._figures.pairs import COLOURS
+from optuna_hdbo._figures.pairs import HEIGHT_OF_CARD
 from optuna_hdbo._figures.pairs import heat_map
+from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.interactions import Effect
 from optuna_hdbo.interactions import Interaction
 from optuna_hdbo.interactions import Interactions
+from optuna_hdbo.interactions import interactions_of
 
 
 pytest.importorskip("plotly")
@@ -148,6 +153,24 @@ def test_inert_parameters_are_not_shown_among_many() -> None:
     figure = heat_map(Interactions(pairs, effects, (("x2",), ("x0",), ("x1",)), {}, 0.0, 50))
     assert figure["layout"]["xaxis"]["ticktext"] == ["x0", "x1", "x2"]
     assert figure["layout"]["title"]["text"].endswith("27 parameters are not shown.")
+
+
+def test_the_figures_of_a_report_fit_the_dashboard(
+    multiplied: optuna.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(components, "N_COLUMNS", 1)
+    fitted = fitted_effects(multiplied)
+    told = interactions_of(fitted)
+    assert components_figure(fitted, told)["layout"]["height"] > HEIGHT_OF_CARD
+    assert components_figure(fitted, told, low=True)["layout"]["height"] <= HEIGHT_OF_CARD
+    saved: list[Any] = []
+    dashboard = pytest.importorskip("optuna_dashboard")
+    monkeypatch.setattr(
+        dashboard, "save_plotly_graph_object", lambda _, figure, **__: saved.append(figure)
+    )
+    names = visualization.report(multiplied)
+    assert len(saved) == len(names) == 4
+    assert all((figure.layout.height or 0) <= HEIGHT_OF_CARD for figure in saved)
 
 
 def test_a_single_parameter_has_no_interactions() -> None:

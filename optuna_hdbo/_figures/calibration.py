@@ -124,7 +124,7 @@ def calibration_figure(found: Predictions) -> dict[str, Any]:
                 "yanchor": "top",
                 "pad": {"t": 24},
             },
-            "height": 520,
+            "height": 450,  # what fits the dashboard
             "margin": {"t": 60 + 20 * len(lines)},
             "plot_bgcolor": "white",
             "hovermode": "closest",

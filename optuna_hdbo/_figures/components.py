@@ -75,8 +75,8 @@ class Panel:
     residuals: FloatArray
 
 
-def panels(fitted: Effects, told: Interactions) -> list[Panel]:
-    """Return the panels to draw, the largest share first."""
+def panels(fitted: Effects, told: Interactions, most: int = MOST_PANELS) -> list[Panel]:
+    """Return the panels to draw, at most so many, the largest share first."""
     place = {name: i for i, name in enumerate(fitted.space.domain.names)}
     wanted: list[tuple[tuple[int, ...], tuple[str, ...]]] = []
     for group in told.groups:
@@ -98,7 +98,7 @@ def panels(fitted: Effects, told: Interactions) -> list[Panel]:
     large = [panel for panel in made if panel[0] >= NEGLIGIBLE] or made
     return [
         _panel(fitted, components, scale, columns, terms, share, others)
-        for share, columns, others, terms in large[:MOST_PANELS]
+        for share, columns, others, terms in large[:most]
     ]
 
 
@@ -133,9 +133,9 @@ def _panel(
     )
 
 
-def components_figure(fitted: Effects, told: Interactions) -> dict[str, Any]:
-    """Return a figure with a panel per group."""
-    shown = panels(fitted, told)
+def components_figure(fitted: Effects, told: Interactions, *, low: bool = False) -> dict[str, Any]:
+    """Return a figure with a panel per group; a low one has a single row of panels."""
+    shown = panels(fitted, told, N_COLUMNS if low else MOST_PANELS)
     n_columns = min(N_COLUMNS, len(shown))
     n_rows = math.ceil(len(shown) / n_columns)
     height = HEIGHT_OF_ROW * n_rows + 130

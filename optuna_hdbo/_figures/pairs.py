@@ -22,6 +22,9 @@ MOST_ROWS = 60
 MOST_WITH_TEXT = 24
 """Up to this many parameters, the share of a strong interaction is written into its cell."""
 
+HEIGHT_OF_CARD = 450
+"""Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
+
 WIDTH_OF_TITLE = 92
 """Characters after which the title is broken."""
 
@@ -59,8 +62,8 @@ def _cells(
     return z, hover, written
 
 
-def heat_map(found: Interactions) -> dict[str, Any]:
-    """Return a figure with a row and a column per parameter."""
+def heat_map(found: Interactions, *, low: bool = False) -> dict[str, Any]:
+    """Return a figure with a row and a column per parameter; a low one fits the dashboard."""
     names = ordered(found)
     n, verdicts = len(names), list(COLOURS)
     z, hover, written = _cells(found, names)
@@ -92,10 +95,10 @@ def heat_map(found: Interactions) -> dict[str, Any]:
             "yanchor": "top",
         },
     }
-    return {"data": [cells], "layout": _layout(found, names)}
+    return {"data": [cells], "layout": _layout(found, names, low)}
 
 
-def _layout(found: Interactions, names: list[str]) -> dict[str, Any]:
+def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
     n, inert = len(names), set(found.inert)
     labels = [f"{name} (inert)" if name in inert else name for name in names]
     axis = {
@@ -120,7 +123,7 @@ def _layout(found: Interactions, names: list[str]) -> dict[str, Any]:
             "yanchor": "top",
             "pad": {"t": 28},
         },
-        "height": side + 190 + 20 * len(title),
+        "height": HEIGHT_OF_CARD if low else side + 190 + 20 * len(title),
         "margin": {"t": 50 + 20 * len(title)},
         "plot_bgcolor": "#ffffff",
         "xaxis": {**axis, "ticktext": names, "tickangle": -90 if n > 8 else 0},
