@@ -27,11 +27,11 @@ class ALEBOSampler(PublishedSampler):
     d : int
         Coordinates of the embedding; all parameters where there are fewer.
     n_init : int
-        Random points of the embedding before the process is asked.
+        Random points of the embedding before the process suggests points.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
     n_startup_trials : int
-        Random trials of the whole space before the embedding is asked, at least one.
+        Random trials of the whole space before the embedding is searched, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`~optuna_hdbo.AddGPUCBSampler`.
 

@@ -29,7 +29,7 @@ class HeSBOSampler(PublishedSampler):
     d : int
         Coordinates of the embedding; all parameters where there are fewer.
     n_init : int
-        Random points of the embedding before the process is asked.
+        Random points of the embedding before the process suggests points.
     acquisition : {"ei", "ucb"}
         Expected improvement, or the upper confidence bound.
     beta : float, callable or str
@@ -42,7 +42,7 @@ class HeSBOSampler(PublishedSampler):
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
     n_startup_trials : int
-        Random trials of the whole space before the embedding is asked, at least one.
+        Random trials of the whole space before the embedding is searched, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`~optuna_hdbo.AddGPUCBSampler`.
 

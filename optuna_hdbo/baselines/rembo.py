@@ -31,7 +31,7 @@ class REMBOSampler(PublishedSampler):
     n_embeddings : int
         Independent embeddings that take turns, each with a process of its own (interleaved REMBO).
     n_init : int
-        Random points of every embedding before its process is asked.
+        Random points of every embedding before its process suggests points.
     acquisition : {"ei", "ucb"}
         Expected improvement, or the upper confidence bound.
     beta : float, callable or str
@@ -44,7 +44,7 @@ class REMBOSampler(PublishedSampler):
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
     n_startup_trials : int
-        Random trials of the whole space before the embedding is asked, at least one.
+        Random trials of the whole space before the embedding is searched, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`~optuna_hdbo.AddGPUCBSampler`.
 

@@ -27,7 +27,7 @@ class SRESampler(MethodSampler):
     n_stage : int
         Trials in every embedding.
     n_init : int
-        Random points of every embedding before its process is asked.
+        Random points of every embedding before its process suggests points.
     kernel : {"matern52", "matern32", "se"}
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.

@@ -170,7 +170,7 @@ class Loop:
         return max(feasible, key=lambda t: self._sign * (t.value or 0.0))
 
     def observations(self) -> Observations:
-        """Return everything that the method is shown when the next point is asked for."""
+        """Return everything that the method sees when it suggests the next point."""
         told = [t for t in self.trials if t.value is not None]
         pending = [t.x for t in self.trials if t.state == "running"]
         n_columns = len(self.domain)

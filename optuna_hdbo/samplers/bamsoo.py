@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class BaMSOOSampler(PublishedSampler):
-    """SOO whose proposals a Gaussian process may turn down (Wang et al. 2014).
+    """SOO with a Gaussian process that rejects some of its points (Wang et al. 2014).
 
     The tree grows as that of :class:`SOOSampler`, but a cell's centre is evaluated only if its
-    upper confidence bound reaches the best value so far; else the cell gets a bound for a value
-    and the sweep goes on. No acquisition function is maximised, so a trial is cheap.
+    upper confidence bound reaches the best value so far. Otherwise the cell gets a bound in place
+    of a value, and the sweep goes on. No acquisition function is maximised, so a trial is cheap.
 
     Trials that the tree did not ask for (random, enqueued, added) inform the process and count
-    for the best value, but are not nodes. Running trials are nodes with a bound for a value, and
-    shrink the variance around them; failed ones keep the bound.
+    for the best value, but are not nodes. Running trials are nodes with a bound in place of a
+    value, and shrink the variance around them. Failed ones keep the bound.
 
     Only parameters that every trial has are split. Others are drawn by ``independent_sampler``,
     which is Optuna's ``TPESampler`` by default.

@@ -57,7 +57,7 @@ class EmbeddedSearch:
     d : int
         Coordinates; fewer where the domain has fewer columns.
     n_init : int
-        Random points in every embedding before its process is asked.
+        Random points in every embedding before its process suggests points.
     n_embeddings : int
         Independent embeddings that take turns.
     acquisition : {"ei", "ucb"}

@@ -249,7 +249,7 @@ class Walk:
             for number, answer in answers.items():
                 if answer == wanted:
                     return Reply(answer, path, number, own)
-        # Parameters that were fixed by hand led elsewhere. After the second time, never mind.
+        # Fixed parameters led the trial elsewhere. A node is tried twice at most.
         return Reply("closed" if len(answers) > 1 else None, path, known[-1].number, own)
 
     def _value(self, record: Record, row: FloatArray) -> Answer:

@@ -104,7 +104,7 @@ class BAxUS:
 
     published: ClassVar[Mapping[str, Any]] = {"n_new_bins": 3, "n_init": 10, "n_cyc": 1}
     """Settings of the paper: four bins from one, ten points at the start, and fits at every
-    trial. It asks for Thompson samples; here expected improvements are asked for."""
+    trial. It uses Thompson samples; here expected improvements are used."""
 
     def __init__(
         self,
