@@ -21,8 +21,13 @@ def find() -> str | None:
     return next((path for path in found if path is not None), None)
 
 
-def photograph(url: str, path: Path, *, width: int, height: int, seconds: float = 10.0) -> Path:
-    """Write an image of a page, as it looks after so many seconds of the browser's clock."""
+def photograph(
+    url: str, path: Path, *, width: int, height: int, scale: float = 1.5, seconds: float = 10.0
+) -> Path:
+    """Write an image of a page, as it looks after so many seconds of the browser's clock.
+
+    The image has ``scale`` times as many pixels as the window.
+    """
     browser = find()
     if browser is None:
         raise RuntimeError(f"Screenshots need a browser, one of {', '.join(NAMES)}.")
@@ -33,7 +38,7 @@ def photograph(url: str, path: Path, *, width: int, height: int, seconds: float 
             "--headless=new",
             "--disable-gpu",
             "--hide-scrollbars",
-            "--force-device-scale-factor=1.5",
+            f"--force-device-scale-factor={scale}",
             f"--user-data-dir={folder}/profile",
             f"--window-size={width},{height}",
             f"--virtual-time-budget={round(1000 * seconds)}",

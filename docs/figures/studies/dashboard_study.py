@@ -12,4 +12,4 @@ def main(path: Path, *, quick: bool = False) -> Path:
     """Photograph the page."""
     with dashboard.served(quick=quick) as address:
         page = f"{address}/dashboard/studies/1"
-        return browser.photograph(page, path, width=1100, height=1680)
+        return browser.photograph(page, path, width=1600, height=1705, scale=1.0)

@@ -40,7 +40,7 @@ def _spans(study: optuna.Study) -> list[tuple[float, float]]:
 def main(path: Path, *, quick: bool = False) -> Path:
     """Draw the figure."""
     study = optuna.create_study(sampler=HDBOSampler(seed=0, n_startup_trials=4 if quick else 10))
-    seconds = 0.01 if quick else 0.25
+    seconds = 0.01 if quick else 1.0
     n_trials = 8 if quick else 72
     study.optimize(lambda trial: objective(trial, seconds), n_trials=n_trials, n_jobs=N_WORKERS)
     spans = _spans(study)

@@ -1,4 +1,4 @@
-"""A study whose pruner stops most trials early; the sampler learns from them as well."""
+"""A study whose pruner stops trials early that look bad; the sampler learns from them as well."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from optuna_hdbo import HDBOSampler
 
 
 def objective(trial: optuna.Trial) -> float:
-    """Return the last loss of a learning curve of 27 epochs."""
+    """Return the last loss of a learning curve of 26 epochs: the pruner looks after 1, 3 and 9."""
     final = tasks.network(trial)
     loss = final
-    for epoch in range(1, 28):
+    for epoch in range(1, 27):
         loss = final + 1.5 * (0.3 + trial.params["dropout"]) / epoch**0.8
         trial.report(loss, epoch)
         if trial.should_prune():
@@ -37,7 +37,7 @@ def main(path: Path, *, quick: bool = False) -> Path:
     for trial in study.trials:
         steps, losses = zip(*sorted(trial.intermediate_values.items()), strict=True)
         if trial.state == TrialState.COMPLETE:
-            left.plot(steps, losses, color=style.BLUE, linewidth=1.4, zorder=3)
+            left.plot(steps, losses, color=style.BLUE, linewidth=1.2, alpha=0.7, zorder=3)
         else:
             left.plot(steps, losses, color=style.GREY, linewidth=0.8, alpha=0.5)
             left.plot(steps[-1], losses[-1], "x", color=style.VERMILION, markersize=4, zorder=2)
