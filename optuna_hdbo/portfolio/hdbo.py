@@ -20,6 +20,7 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.base import shown_to
+from optuna_hdbo.portfolio import branches
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -82,7 +83,8 @@ class HDBO:
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
         rng = streams.generator(f"{self.name}:restart", seen.step)
-        search = restart.next_search(domain, seen, rng, allowed=self._may_begin_anew)
+        searches = branches if domain.gates else restart
+        search = searches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
         names = self.experts_for(search.domain)
         if search.began is None:
             return self._ask(domain, search.seen, streams, names)

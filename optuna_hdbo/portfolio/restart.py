@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +79,9 @@ class Search:
     best : FloatArray, shape (D,)
         The best point of all.
     n_queries : int
-        How many queries a later search has made.
+        How many queries a later search has made, or trials there are of its branch.
+    notes : Mapping
+        Further entries of the record of its next query.
     """
 
     began: int | None
@@ -87,6 +90,7 @@ class Search:
     columns: IntArray
     best: FloatArray
     n_queries: int = 0
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def needs_random_points(self) -> bool:
@@ -98,7 +102,7 @@ class Search:
     @property
     def said(self) -> dict[str, Any]:
         """Entries of the record of its next query."""
-        return {KEY: self.began, COLUMNS: list(self.domain.names)}
+        return {KEY: self.began, COLUMNS: list(self.domain.names), **self.notes}
 
     def whole(self, x: FloatArray) -> FloatArray:
         """Return a point of its columns with the best values of all others, shape (D,)."""
@@ -129,14 +133,14 @@ def next_search(
         records = [record for record in seen.records if record.number not in began]
         of_first = replace(seen, records=records)
     first = Search(None, domain, of_first, np.arange(len(domain)), best)
-    if not allowed or not _has_converged(merit, len(of_first.records)):
+    if not allowed or not has_converged(merit, len(of_first.records)):
         return first
     if rng.random() > SHARE / (1 + _n_in_vain(began, int(seen.numbers[top]))):
         return first
     latest = _latest(domain, seen, best, began)
     if latest is not None:
         n_queries = latest.n_queries - n_random(len(latest.domain))
-        if not _has_converged(merits(latest.seen), n_queries):
+        if not has_converged(merits(latest.seen), n_queries):
             return latest
     columns = influential(domain, Memory(of_first.records))
     return first if columns is None else _search(domain, seen, columns, best, seen.step, [])
@@ -213,7 +217,7 @@ def _search(
     return Search(began, part, own, columns, best, len(records))
 
 
-def _has_converged(merit: FloatArray, n_queries: int) -> bool:
+def has_converged(merit: FloatArray, n_queries: int) -> bool:
     """Tell whether the last queries have hardly improved the best value.
 
     Parameters

@@ -1,0 +1,96 @@
+"""Searches of single branches, where parameters depend on the values of others.
+
+The best trial's branch soon gets nearly all queries. Another branch may be better once its own
+parameters are tuned, but its few trials do not show that. So once nothing improves any more, a
+part of the queries goes to the other branches, one after another: the one with the best trial
+first. Experts search it as a domain of its own, with the trials that it has. It is given up when
+nothing improves there either.
+
+What is done is derived from the trials, so it is the same for every worker and in a resumed study.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.subsets import restricted
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo.portfolio.restart import SHARE
+from optuna_hdbo.portfolio.restart import Search
+from optuna_hdbo.portfolio.restart import has_converged
+
+
+BRANCH = "branch"
+"""Key under which a query's record keeps the deciding values of the branch that it searches."""
+
+
+def next_search(
+    domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
+) -> Search:
+    """Return the search whose turn it is: of all branches, or of another than the best trial's.
+
+    With k branches that were searched in vain, another one makes a share of the queries that is
+    divided by k + 1.
+    """
+    merit = merits(seen)
+    best = seen.X[int(np.argmax(merit))]
+    records = [record for record in seen.records if BRANCH not in record.data]
+    of_first = seen if len(records) == len(seen.records) else replace(seen, records=records)
+    first = Search(None, domain, of_first, np.arange(len(domain)), best)
+    if not allowed or not has_converged(merit, len(records)):
+        return first
+    drawn, n_in_vain = rng.random(), 0
+    known, of_row = np.unique(_deciding_values(domain, seen.X), axis=0, return_inverse=True)
+    inside = np.ones(len(seen.X), np.bool_) if seen.outside is None else ~seen.outside
+    rows = [np.flatnonzero((of_row.ravel() == i) & inside) for i in range(len(known))]
+    heights = np.array([merit[of_branch].max(initial=-np.inf) for of_branch in rows])
+    queried = np.isin(seen.numbers, [record.number for record in seen.records])
+    # Stable: the best trial's branch is the first one.
+    for i in np.argsort(-heights, kind="stable")[1:].tolist():
+        if len(rows[i]) and has_converged(merit[rows[i]], int(queried[rows[i]].sum())):
+            n_in_vain += 1
+        elif len(rows[i]) and (search := _search(domain, seen, rows[i], merit)) is not None:
+            return search if drawn <= SHARE / (1 + n_in_vain) else first
+    return first
+
+
+def _deciding_values(domain: Domain, X: FloatArray) -> FloatArray:
+    """Return what makes the branch of each of the points (m, D)."""
+    return domain.canonical(X)[:, domain.deciding]
+
+
+def _search(
+    domain: Domain, seen: Observations, rows: np.ndarray, merit: FloatArray
+) -> Search | None:
+    """Return the search of the branch in which some rows are; None without columns to search."""
+    best = seen.X[rows[int(np.argmax(merit[rows]))]]
+    moved: BoolArray = domain.active(best[None])[0] & ~domain.deciding
+    if not (moved & ~domain.discrete).any():
+        return None
+    columns = np.flatnonzero(moved)
+    key = _key(domain, best)
+    records = [record for record in seen.records if record.data.get(BRANCH) == key]
+    pending = seen.pending
+    here = (_deciding_values(domain, pending) == best[domain.deciding]).all(axis=1)
+    of_branch = seen.at(rows)
+    own = replace(
+        of_branch,
+        X=np.ascontiguousarray(of_branch.X[:, columns]),
+        pending=np.ascontiguousarray(pending[here][:, columns]),
+        records=records,
+    )
+    began = records[0].number if records else seen.step
+    part = restricted(replace(domain, gates={}), columns)
+    return Search(began, part, own, columns, best, len(rows), {BRANCH: key})
+
+
+def _key(domain: Domain, x: FloatArray) -> Mapping[str, float]:
+    marks = domain.deciding & domain.active(x[None])[0]
+    return {domain.names[c]: float(x[c]) for c in np.flatnonzero(marks).tolist()}

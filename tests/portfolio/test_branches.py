@@ -1,0 +1,136 @@
+"""Searches of single branches: whose turn it is, what they see and when they are given up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import CONDITIONAL
+from histories import Ledger
+from histories import affordable
+from histories import is_admissible
+from histories import make_domain
+
+from optuna_hdbo._core.domain import Condition
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo.portfolio import branches
+from optuna_hdbo.portfolio import restart
+from optuna_hdbo.portfolio.credit import KEY as EXPERT
+from optuna_hdbo.portfolio.hdbo import HDBO
+
+
+DOMAIN = replace(
+    make_domain("3", None, None, None),
+    gates={2: (Condition(0, (0.0,)),), 3: (Condition(0, (1.0,)),)},
+)
+"""A choice, a column for all, and one each for two of the choices."""
+
+N_START = 12
+
+
+class Always:
+    """A generator that always draws the same number."""
+
+    def __init__(self, drawn: float) -> None:
+        self.drawn = drawn
+
+    def random(self) -> float:
+        return self.drawn
+
+
+def next_search(seen: Observations, drawn: float = 0.0, domain: Any = DOMAIN) -> restart.Search:
+    return branches.next_search(domain, seen, Always(drawn))  # type: ignore[arg-type]
+
+
+def study(*queried: tuple[float, int], start: tuple[float, ...] = (0.0, 1.0, 2.0)) -> Observations:
+    """Return a study with random trials of all choices, and then queries: choices and numbers.
+
+    The best trial of a choice is a random one, whose value is ``start[choice]``.
+    """
+    choices = [i % 3 for i in range(N_START)]
+    choices += [choice for choice, n in queried for _ in range(n)]  # type: ignore[misc]
+    X = np.random.default_rng(0).random((len(choices), 4))
+    X[:, 0] = choices
+    values = np.array([start[c] - (i > 2) * (1.0 + i / 100) for i, c in enumerate(choices)])
+    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(N_START, len(choices))]
+    return Observations.from_arrays(DOMAIN.canonical(X), values, records=records)
+
+
+PATIENT = (2, restart.PATIENCE)
+
+
+def test_until_nothing_improves_any_more_all_branches_are_searched() -> None:
+    search = next_search(study((2, restart.PATIENCE - 1)))
+    assert search.began is None
+    assert search.domain is DOMAIN
+
+
+def test_then_most_queries_are_for_the_second_best_branch() -> None:
+    seen = study(PATIENT)
+    search = next_search(seen, restart.SHARE)
+    assert search.began == seen.step
+    assert search.columns.tolist() == [1, 3]  # neither the choice nor columns of other branches
+    assert search.domain.names == ("x1", "x3")
+    assert not search.domain.gates
+    rows = np.flatnonzero(seen.X[:, 0] == 1.0)
+    assert search.seen.numbers.tolist() == rows.tolist()
+    np.testing.assert_array_equal(search.seen.X, seen.X[rows][:, [1, 3]])
+    whole = search.whole(np.array([0.25, 0.75]))
+    assert whole.tolist() == [1.0, 0.25, DOMAIN.absent[2], 0.75]
+    assert search.said[branches.BRANCH] == {"x0": 1.0}
+    assert next_search(seen, restart.SHARE + 0.01).began is None
+
+
+def test_a_branch_in_which_nothing_improves_gives_way_to_the_next() -> None:
+    seen = study(PATIENT, (1, restart.PATIENCE))
+    search = next_search(seen, restart.SHARE / 2)
+    assert search.columns.tolist() == [1, 2]
+    assert search.said[branches.BRANCH] == {"x0": 0.0}
+    assert next_search(seen, restart.SHARE / 2 + 0.01).began is None
+    assert next_search(study(PATIENT, (1, restart.PATIENCE), (0, restart.PATIENCE))).began is None
+
+
+def test_a_search_knows_its_own_records_and_pending_points() -> None:
+    seen = study(PATIENT)
+    own = Record(40, "running", {branches.BRANCH: {"x0": 1.0}})
+    others = [
+        Record(41, "running", {branches.BRANCH: value})
+        for value in ({"x0": 0.0}, None, [1.0], "x")
+    ]
+    pending = DOMAIN.canonical(np.array([[1.0, 0.1, 0.5, 0.2], [0.0, 0.3, 0.4, 0.5]]))
+    records = [*seen.records, own, *others]
+    search = next_search(replace(seen, records=records, pending=pending))
+    assert search.began == 40
+    assert search.seen.records == [own]
+    assert search.seen.pending.tolist() == [[0.1, 0.2]]
+    first = next_search(replace(seen, records=records), 1.0)
+    assert list(first.seen.records) == list(seen.records)
+
+
+def test_a_branch_without_a_continuous_column_is_not_searched_by_itself() -> None:
+    domain = replace(
+        make_domain("2", None, "3"), gates={1: (Condition(0, (1.0,)),), 2: (Condition(0, (0.0,)),)}
+    )
+    X = np.random.default_rng(0).random((40, 3))
+    X[:, 0] = np.arange(40) % 2
+    values = np.where(X[:, 0] == 1.0, 1.0, 0.0) - (np.arange(40) > 2)
+    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(5, 40)]
+    seen = Observations.from_arrays(domain.snap(X), values, records=records)
+    assert next_search(seen, domain=domain).began is None
+
+
+@pytest.mark.parametrize("domain", [DOMAIN, CONDITIONAL], ids=["shallow", "nested"])
+def test_the_portfolio_suggests_points_of_the_branch(domain: Any) -> None:
+    ledger = Ledger.started(domain, 12, lambda x: -float(x[0] == 1.0))
+    suggestions = ledger.run(HDBO(), affordable(32, 26))
+    later = [s for s in suggestions if branches.BRANCH in (s.record or {})]
+    assert later
+    for suggestion in suggestions:
+        assert is_admissible(domain, suggestion.x)
+    for suggestion in later:
+        assert suggestion.record is not None
+        for name, value in suggestion.record[branches.BRANCH].items():
+            assert suggestion.x[domain.names.index(name)] == value
