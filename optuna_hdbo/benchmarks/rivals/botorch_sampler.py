@@ -16,11 +16,9 @@ from botorch.utils.sampling import manual_seed
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from optuna.distributions import BaseDistribution
 from optuna.distributions import FloatDistribution
-from optuna.samplers import BaseSampler
-from optuna.samplers import RandomSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
-from optuna.trial import TrialState
+
+from optuna_hdbo.benchmarks.rivals.relative import RelativeSampler
 
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-class BoTorchSampler(BaseSampler):
+class BoTorchSampler(RelativeSampler):
     """``SingleTaskGP`` with BoTorch's default, dimension-scaled prior, and log-EI.
 
     Parameters
@@ -39,25 +37,14 @@ class BoTorchSampler(BaseSampler):
         Random trials before the model is used.
     """
 
-    def __init__(self, *, seed: int, n_startup_trials: int = 10) -> None:
-        self._seed = seed
-        self._n_startup_trials = n_startup_trials
-        self._random = RandomSampler(seed=seed)
-        self._space = IntersectionSearchSpace()
-
-    def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        """Return the parameters that every trial has."""
-        return self._space.calculate(study)
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    def suggest(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: dict[str, BaseDistribution],
+        trials: list[FrozenTrial],
     ) -> dict[str, Any]:
         """Fit the model, maximise log-EI."""
-        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if not search_space or len(trials) < self._n_startup_trials:
-            return {}
         bounds = np.array([_bounds(d) for d in search_space.values()])
         low, width = bounds[:, 0], bounds[:, 1] - bounds[:, 0]
         rows = [[t.params[name] for name in search_space] for t in trials]
@@ -69,16 +56,6 @@ class BoTorchSampler(BaseSampler):
             warnings.simplefilter("ignore")
             unit = _next_point((np.array(rows) - low) / width, y)
         return dict(zip(search_space, (low + width * unit).tolist(), strict=True))
-
-    def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        """Draw a parameter at random: the startup trials."""
-        return self._random.sample_independent(study, trial, param_name, param_distribution)
 
 
 def _bounds(distribution: BaseDistribution) -> tuple[float, float]:

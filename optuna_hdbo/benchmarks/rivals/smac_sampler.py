@@ -23,15 +23,13 @@ from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
-from optuna.samplers import BaseSampler
-from optuna.samplers import RandomSampler
-from optuna.search_space import IntersectionSearchSpace
 from optuna.study import StudyDirection
-from optuna.trial import TrialState
 from smac import HyperparameterOptimizationFacade
 from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo
 from smac.runhistory.dataclasses import TrialValue
+
+from optuna_hdbo.benchmarks.rivals.relative import RelativeSampler
 
 
 if TYPE_CHECKING:
@@ -43,7 +41,7 @@ _ONLY_SEED = 0
 """What SMAC gives every trial of a deterministic objective."""
 
 
-class SMACSampler(BaseSampler):
+class SMACSampler(RelativeSampler):
     """SMAC3 by ask and tell. It knows the trials of one study and one process.
 
     Parameters
@@ -57,28 +55,20 @@ class SMACSampler(BaseSampler):
     """
 
     def __init__(self, *, seed: int, n_startup_trials: int = 10, n_trials: int = 200) -> None:
-        self._seed = seed
-        self._n_startup_trials = n_startup_trials
+        super().__init__(seed=seed, n_startup_trials=n_startup_trials)
         self._n_trials = n_trials
-        self._random = RandomSampler(seed=seed)
-        self._space = IntersectionSearchSpace()
         self._facade: HyperparameterOptimizationFacade | None = None
         self._asked: dict[int, TrialInfo] = {}
         self._n_told = 0
 
-    def infer_relative_search_space(
-        self, study: Study, trial: FrozenTrial
-    ) -> dict[str, BaseDistribution]:
-        """Return the parameters that every trial has."""
-        return self._space.calculate(study)
-
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    def suggest(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: dict[str, BaseDistribution],
+        trials: list[FrozenTrial],
     ) -> dict[str, Any]:
         """Tell the new trials, ask for a configuration."""
-        trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        if not search_space or len(trials) < self._n_startup_trials:
-            return {}
         if self._facade is None:
             self._facade = self._new_facade(search_space)
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
@@ -93,16 +83,6 @@ class SMACSampler(BaseSampler):
         self._asked[trial.number] = self._facade.ask()
         asked = dict(self._asked[trial.number].config)
         return {name: _value(search_space[name], asked[name]) for name in search_space}
-
-    def sample_independent(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        param_name: str,
-        param_distribution: BaseDistribution,
-    ) -> Any:
-        """Draw a parameter at random: the startup trials."""
-        return self._random.sample_independent(study, trial, param_name, param_distribution)
 
     def _new_facade(
         self, search_space: dict[str, BaseDistribution]
