@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import optuna
@@ -25,25 +26,45 @@ from optuna_hdbo.samplers.base import STRICT
 # No test passes because a random point hid an exception, here or in a process started from here.
 os.environ[STRICT] = "1"
 
+HERE = Path(__file__).parent
+
+WHOLE = [
+    "benchmarks",
+    "distributed",
+    "jit/test_compile.py",
+    "test_docs.py",
+    "test_environments.py",
+    "test_examples.py",
+    "test_hostile.py",
+    "test_new_method.py",
+    "test_optuna_contract.py",
+    "test_pruning.py",
+    "test_release.py",
+    "test_resume.py",
+    "test_samplers.py",
+    "test_security.py",
+    "test_warmup.py",
+]
+"""What is about storages, processes, Optuna and whole studies."""
+
 if INTERPRETED and not THOROUGH:
-    # What is about storages, processes, Optuna and whole studies: there, loops that are a hundred
-    # times slower show nothing but patience. The loops themselves have their tests below.
-    collect_ignore = [
-        "benchmarks",
-        "distributed",
-        "jit/test_compile.py",
-        "test_docs.py",
-        "test_environments.py",
-        "test_examples.py",
-        "test_hostile.py",
-        "test_new_method.py",
-        "test_optuna_contract.py",
-        "test_pruning.py",
-        "test_release.py",
-        "test_resume.py",
-        "test_samplers.py",
-        "test_security.py",
-    ]
+    # There, loops that are a hundred times slower show nothing but patience. The loops themselves
+    # have their tests elsewhere.
+    collect_ignore = WHOLE
+
+UNTRACED = (
+    *WHOLE,
+    "core",  # traced without JIT
+    "jit",
+    "baselines/test_contract.py",
+    "methods/test_method_contract.py",
+    "methods/test_soo.py",
+    "test_constraints.py",
+    "test_hostile_records.py",
+    "test_large_discrete.py",
+    "test_trees.py",
+)
+"""What coverage leaves out with JIT: tracing takes half as long again, and others run the same."""
 
 # The same examples every time: a failure that comes and goes helps nobody.
 hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=100)
@@ -51,19 +72,39 @@ hypothesis.settings.load_profile("suite")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-LONGEST = ("distributed", "test_hostile", "test_samplers", "test_optuna_contract", "test_resume")
-"""The files and folders that take longest. A worker that began one of them last would be waited
-for by all others."""
+FIRST = (
+    "test_warmup",
+    # These need no compiled code. Until they have ended, one worker has compiled it for all.
+    "test_release",
+    "problems",
+    "test_compile",
+    "test_sampler_base",
+    # The longest: a worker that began one of them last would be waited for by all others.
+    "test_environments",
+    "test_hostile",
+    "test_optuna_contract",
+    "test_samplers",
+    "test_resume",
+    "test_method_contract",
+    "test_interleaving",
+    "test_figures",
+    "test_new_method",
+)
+"""The files and folders that the suite begins with, in this order."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, everything else in its order."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files that have to come first, and keep the order of everything else."""
 
     def rank(item: pytest.Item) -> int:
         names = [part.removesuffix(".py") for part in item.path.parts]
-        return next((i for i, name in enumerate(LONGEST) if name in names), len(LONGEST))
+        return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
 
     items.sort(key=rank)
+    if config.pluginmanager.hasplugin("_cov") and not INTERPRETED:
+        for item in items:
+            if item.path.relative_to(HERE).as_posix().startswith(UNTRACED):
+                item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from optuna_hdbo import methods
 from optuna_hdbo._core.domain import Condition
@@ -58,6 +59,9 @@ def published(method: Callable[..., Method], **changes: Any) -> dict[str, Any]:
 
 def affordable(compiled: int, interpreted: int) -> int:
     return interpreted if INTERPRETED else compiled
+
+
+dear = pytest.mark.skipif(INTERPRETED and not THOROUGH, reason="takes long in plain Python")
 
 
 def steps(n: int) -> np.ndarray:
@@ -167,9 +171,10 @@ class Ledger:
             step=step,
         )
 
-    def run(self, method: Method, n: int, seed: int = 0) -> list[Suggestion]:
-        suggestions = []
-        for _ in range(n):
+    def run(self, method: Method, n: int, seed: int = 0, goal: float = np.inf) -> list[Suggestion]:
+        """Ask and observe n times, or until a value is above the goal."""
+        suggestions: list[Suggestion] = []
+        while len(suggestions) < n and not any(value > goal for value in self.values):
             suggestion = method.suggest(self.domain, self.seen(), Streams(seed))
             suggestions.append(suggestion)
             self.keep(suggestion)

@@ -75,7 +75,7 @@ def test_a_trial_gets_the_parameters_of_its_branch_and_no_others(
 ) -> None:
     """A fresh sampler asks for the same as one that has been there all the time."""
     study = copied(begun, create(name))
-    for _ in range(affordable(12, 2)):
+    for _ in range(affordable(8, 2)):
         trial = study.ask()
         expected = dict(trial.relative_params)
         compare(study, trial, create(name))

@@ -136,7 +136,7 @@ def test_no_record_makes_a_later_trial_random(name: str) -> None:
     """The last trial has all entries, each of which is spoiled at one place."""
 
     @settings(
-        max_examples=N_EXAMPLES or affordable(20, 2),
+        max_examples=N_EXAMPLES or affordable(8, 2),
         derandomize=not N_EXAMPLES,
         phases=[Phase.generate],
         database=None,

@@ -41,34 +41,38 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(clone: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *arguments],
-        cwd=clone,
-        env={**os.environ, "PYTHONPATH": str(clone)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def test_its_own_tests_pass(clone: Path) -> None:
-    assert "4 passed" in run(clone, "tests/methods/test_thompson.py")
-
-
-def test_everybodys_tests_find_it_and_pass(clone: Path) -> None:
-    """As its own: most of the suite is about every method or every sampler."""
+@pytest.fixture(scope="module")
+def passed(clone: Path) -> list[str]:
+    """The tests that are about the new method, all of which pass: its own, and everybody's."""
     files = [
+        "tests/methods/test_thompson.py",
         "tests/methods/test_method_contract.py",
         "tests/test_docs.py",
         "tests/test_layering.py",
         "tests/test_optuna_contract.py",
         "tests/test_samplers.py",
     ]
-    out = run(clone, *files, "-k", "thompson or Thompson")
-    found = [line.split(" ")[0] for line in out.splitlines() if " PASSED" in line]
+    options = ["-v", "-p", "no:cacheprovider", "-k", "thompson or Thompson"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *files],
+        cwd=clone,
+        # Without options that were meant for this run, such as those for coverage.
+        env={**os.environ, "PYTHONPATH": str(clone), "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [line.split(" ")[0] for line in done.stdout.splitlines() if " PASSED" in line]
+
+
+def test_its_own_tests_pass(passed: list[str]) -> None:
+    own = [name for name in passed if name.startswith("tests/methods/test_thompson.py::")]
+    assert len(own) == BLOCKS["tests/methods/test_thompson.py"].count("\ndef test_") == 4
+
+
+def test_everybodys_tests_find_it_and_pass(passed: list[str]) -> None:
+    """As its own: most of the suite is about every method or every sampler."""
     for test in (
         "tests/methods/test_method_contract.py::test_memory_is_only_a_cache[mixed-thompson]",
         "tests/test_docs.py::test_every_parameter_is_described_with_its_default[ThompsonSampler]",
@@ -76,7 +80,7 @@ def test_everybodys_tests_find_it_and_pass(clone: Path) -> None:
         "tests/test_optuna_contract.py::test_resuming_in_another_storage_is_going_on",
         "tests/test_samplers.py::test_a_sampler_is_far_better_than_random[ThompsonSampler]",
     ):
-        assert any(name.startswith(test) for name in found), test
+        assert any(name.startswith(test) for name in passed), test
 
 
 def test_the_page_says_which_files_there_are() -> None:

@@ -161,15 +161,15 @@ def test_every_relative_value_is_taken_by_optuna() -> None:
 # Randomness.
 
 
-@pytest.mark.parametrize("n_first", [1, 3, 20])
+@pytest.mark.parametrize("n_first", [1, 3, 12])
 def test_resuming_is_going_on(n_first: int) -> None:
     whole = optuna.create_study(sampler=FakeSampler(seed=7))
-    whole.optimize(mixed_objective, n_trials=40)
+    whole.optimize(mixed_objective, n_trials=16)
     for create in STORAGES.values():
         study = optuna.create_study(sampler=FakeSampler(seed=7), storage=create())
         study.optimize(mixed_objective, n_trials=n_first)
         study.sampler = FakeSampler(seed=7)
-        study.optimize(mixed_objective, n_trials=40 - n_first)
+        study.optimize(mixed_objective, n_trials=16 - n_first)
         assert points(study) == points(whole)
 
 

@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
     "n_startup_trials": 4,
     "warn_independent_sampling": False,
 }
-N_TRIALS = affordable(12, 8)
+N_TRIALS = 8
 
 every_sampler = pytest.mark.parametrize("name", list(EVERY))
 
@@ -60,7 +60,7 @@ def test_nothing_in_the_package_can_run_what_it_reads(path: Path) -> None:
 def test_no_pickle_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(storage: optuna.storages.BaseStorage | None = None) -> None:
         study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=storage)
-        study.optimize(mixed_objective, n_trials=7)
+        study.optimize(mixed_objective, n_trials=5)
         study.sampler = EVERY[name](**SETTINGS)
         study.optimize(mixed_objective, n_trials=1)
 
@@ -169,7 +169,7 @@ def test_spoiled_records_are_passed_over(
 ) -> None:
     """Well-formed JSON with nonsense in it: the study goes on, with a word or none."""
     rng = np.random.default_rng(0)
-    for _ in range(affordable(8, 2)):
+    for _ in range(affordable(4, 2)):
         caplog.clear()
         trials = copy.deepcopy(genuine(name))
         for trial in trials[1:]:

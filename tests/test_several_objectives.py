@@ -134,7 +134,7 @@ def test_degenerate_values(name: str, values: Callable[[optuna.Trial], tuple[flo
         return values(trial)
 
     study = create(name)
-    study.optimize(objective, n_trials=affordable(12, 6))
+    study.optimize(objective, n_trials=affordable(8, 6))
     assert all(trial.state == TrialState.COMPLETE for trial in study.trials)
     assert study.best_trials
 
@@ -219,7 +219,7 @@ def test_one_sampler_serves_studies_of_one_objective_and_of_several() -> None:
     study = create("HDBOSampler")
     single = optuna.create_study(sampler=study.sampler)
     alone = optuna.create_study(sampler=SAMPLERS["HDBOSampler"](seed=0, n_startup_trials=4))
-    for _ in range(7):
+    for _ in range(6):
         # The first study that a sampler begins has the random numbers of its seed.
         single.optimize(lambda trial: two(trial)[0], n_trials=1)
         study.optimize(two, n_trials=1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from histories import dear
 from scipy.optimize import minimize
 from scipy.stats import norm
 from threadpoolctl import threadpool_limits
@@ -108,7 +109,7 @@ def test_batches_and_single_points_agree(name: str) -> None:
 
 
 @ALL
-@pytest.mark.parametrize("n_columns", [2, 12, 30])
+@pytest.mark.parametrize("n_columns", [2, 12, pytest.param(30, marks=dear)])
 def test_ascend_reaches_what_scipy_reaches(name: str, n_columns: int) -> None:
     """From the same starts, within 1% of what lies between it and a typical point."""
     sizes = (n_columns,) if n_columns < 30 else (4,) * 6 + (6,)

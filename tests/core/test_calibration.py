@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from histories import INTERPRETED
+from histories import dear
 from histories import make_domain
 from hypothesis import given
 from hypothesis import strategies as st
@@ -138,6 +139,7 @@ def test_a_loop_reports_honest_intervals_of_a_method_that_is_too_sure() -> None:
     json.dumps(asked[0].record, allow_nan=False)
 
 
+@dear
 def test_a_fresh_method_reports_the_same_interval() -> None:
     loop = Loop(GPUCB(), make_domain(None, None), seed=0)
     loop.run(lambda x: float(x.sum()), 20)

@@ -12,6 +12,7 @@ import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
 from histories import affordable
+from histories import dear
 from histories import make_domain
 from histories import make_kernel
 from hypothesis import given
@@ -150,6 +151,7 @@ def test_a_search_returns_a_partition_and_never_a_less_likely_one(
     )
 
 
+@dear
 @pytest.mark.parametrize("kind", list(SEARCHES))
 def test_a_kernel_is_likelier_at_what_groupings_are_compared_at(kind: str) -> None:
     X, y, _ = draw(3, n_columns=6, size=2, n=40)

@@ -10,6 +10,7 @@ import pytest
 from histories import DOMAINS
 from histories import Ledger
 from histories import affordable
+from histories import dear
 from histories import is_admissible
 from histories import make_domain
 
@@ -87,6 +88,7 @@ def test_beliefs_keep_their_own_fits(name: str) -> None:
         ledger.observe(x)
 
 
+@dear
 @pytest.mark.parametrize("separable", [True, False])
 def test_of_a_sum_and_of_a_product_the_right_one_is_asked(separable: bool) -> None:
     X = np.random.default_rng(0).random((70, 2))
@@ -113,6 +115,7 @@ def test_a_bound_has_a_width_and_an_expected_improvement_has_none(acquisition: s
     assert np.array_equal(narrow, wide) == (acquisition == "log-ei")
 
 
+@dear
 def test_probes_move_a_column_that_all_good_trials_have_at_one_value() -> None:
     domain = make_domain(*[None] * 6)
     rng = np.random.default_rng(0)

@@ -143,7 +143,7 @@ ENDS = ["complete"] * 6 + ["elsewhere", "failed", "failed", "no row"]
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_kept_replay_is_a_fresh_one(name: str, space: str, workers: int) -> None:
     study = Study(SPACES[space], name, workers)
-    for _ in range(affordable(40, 6)):
+    for _ in range(affordable(28, 6)):
         study.ask()
         event = study.rng.random()
         if event < 0.05:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from histories import affordable
+from histories import dear
 from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
@@ -120,6 +121,7 @@ def test_suggestions_extend_the_front(beliefs: tuple[object, ...]) -> None:
     assert not (seen.objectives >= opposed(x)).all(axis=1).any()
 
 
+@dear
 def test_many_observations_are_not_all_modelled() -> None:
     """The front stays among those that are."""
     domain = make_domain(None, None)

@@ -36,7 +36,7 @@ def test_points_are_in_a_branch(build: Callable[[], Method]) -> None:
     """Columns of other branches keep their value, and a fresh instance asks for the same."""
     ledger = Ledger.started(CONDITIONAL, 6, height)
     old = build()
-    for step in range(affordable(24, 3)):
+    for step in range(affordable(14, 3)):
         pending = CONDITIONAL.sample(np.random.default_rng(step), step % 3)
         seen = ledger.seen(pending=pending)
         suggestion = old.suggest(CONDITIONAL, seen, Streams(0))

@@ -109,7 +109,7 @@ def test_memory_is_only_a_cache(build: Callable[[], Method], name: str) -> None:
     ledger = Ledger.started(domain)
     old = build()
     rng = np.random.default_rng(3)
-    for step in range(affordable(24, 4)):
+    for step in range(affordable(12, 4)):
         pending = domain.sample(rng, int(rng.integers(3))) if step % 4 == 1 else []
         suggestion = ask(old, ledger, pending=pending)
         again = ask(build(), ledger, pending=pending)
@@ -126,7 +126,7 @@ def test_memory_is_only_a_cache(build: Callable[[], Method], name: str) -> None:
 def test_points_are_admissible(build: Callable[[], Method], domain: Domain) -> None:
     method = build()
     ledger = Ledger.started(domain, 3)
-    for suggestion in ledger.run(method, affordable(12, 2)):
+    for suggestion in ledger.run(method, affordable(8, 2)):
         assert_sane(domain, suggestion)
 
 
@@ -212,7 +212,7 @@ def test_any_values_are_learned_from(
     domain = DOMAINS["mixed"]
     ledger = Ledger.started(domain, affordable(25, 8))
     ledger.values = list(values(np.array(ledger.values)))
-    for _ in range(affordable(3, 1)):
+    for _ in range(affordable(2, 1)):
         suggestion = ask(build(), ledger)
         assert_sane(domain, suggestion)
         ledger.keep(suggestion)

@@ -80,7 +80,7 @@ def run(method: Method, f: Callable[[np.ndarray], float], dim: int, n: int) -> l
 def test_soo_is_algorithm_2(
     f: Callable[[np.ndarray], float], dim: int, k: Any, power: float
 ) -> None:
-    n = affordable(200, 60)
+    n = affordable(120, 60)
     expected = reference.soo(f, k, power, (0,) * dim, n)
     assert run(SOO(branching=k, depth_exponent=power), f, dim, n) == expected
     assert len(set(expected)) == n
@@ -115,7 +115,7 @@ def test_soo_splits_finite_columns_as_the_transcription_does(sizes: Any, k: Any)
 @every_function
 def test_bamsoo_is_algorithm_3(f: Callable[[np.ndarray], float], dim: int, k: Any) -> None:
     """Node by node: those that are evaluated, and how many are rejected in between."""
-    n = affordable(200, 30)
+    n = affordable(120, 30)
     domain = make_domain(*[None] * dim)
     ledger = Ledger.started(domain, 1, f)
     lengthscale = 0.1 * dim
@@ -244,7 +244,7 @@ def test_workers_never_get_the_same_node(build: Callable[[], Method], domain: Do
     rng = np.random.default_rng(0)
     workers = Workers(domain, build)
     points = []
-    for _ in range(affordable(60, 12)):
+    for _ in range(affordable(40, 12)):
         while len(workers.running) < 4:
             points.append(workers.ask().x)
         # The trial that was asked for third never ends.
@@ -256,7 +256,7 @@ def test_workers_never_get_the_same_node(build: Callable[[], Method], domain: Do
 @every_branching
 def test_the_order_in_which_trials_end_does_not_matter_to_soo(k: Any) -> None:
     """Two workers reach the tree of one, as far as it needs no value that is not there yet."""
-    n = affordable(120, 30)
+    n = affordable(80, 30)
     domain = make_domain(None, None)
     alone = run(SOO(branching=k), bowl, 2, n)
     workers = Workers(domain, lambda: SOO(branching=k))
@@ -281,12 +281,12 @@ def test_siblings_may_be_told_in_any_order() -> None:
         for number in order:
             workers.end(number - 1)
         paths = []
-        for number in range(3, affordable(60, 20)):
+        for number in range(3, affordable(40, 20)):
             paths.append(path_of(workers.ask()))
             workers.end(number)
         alone = Workers(make_domain(None, None), lambda: SOO(branching=2))
         expected = []
-        for number in range(affordable(60, 20)):
+        for number in range(affordable(40, 20)):
             expected.append(path_of(alone.ask()))
             alone.end(number)
         assert paths == expected[3:]
