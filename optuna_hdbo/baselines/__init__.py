@@ -13,6 +13,7 @@ from typing import Any
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
     from optuna_hdbo.baselines.alebo import ALEBOSampler as ALEBOSampler
+    from optuna_hdbo.baselines.all_groups import AllGroupsUCBSampler as AllGroupsUCBSampler
     from optuna_hdbo.baselines.baxus import BAxUSSampler as BAxUSSampler
     from optuna_hdbo.baselines.direct import DIRECTSampler as DIRECTSampler
     from optuna_hdbo.baselines.doo import DOOSampler as DOOSampler
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # what _MODULES says, for type checkers
 
 _MODULES = {
     "ALEBOSampler": "alebo",
+    "AllGroupsUCBSampler": "all_groups",
     "BAxUSSampler": "baxus",
     "DIRECTSampler": "direct",
     "DOOSampler": "doo",

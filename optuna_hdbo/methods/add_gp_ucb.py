@@ -39,6 +39,7 @@ from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.maximise.stages import Stage
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.models.additive import SEARCHES
@@ -56,7 +57,10 @@ from optuna_hdbo.methods.base import Suggestion
 
 
 KernelName = Literal["se", "matern32", "matern52"]
-Update = Literal["alternate", "all_groups", "one_group"]
+Update = Literal["alternate", "all_groups", "one_group", "sequential"]
+UPDATES = ("alternate", "all_groups", "one_group", "sequential")
+MaximiserName = Literal["gradient", "direct", "direct+gradient"]
+MAXIMISERS = ("gradient", "direct", "direct+gradient")
 
 STALL = 0.02
 """Improvement, in standard deviations of the values, that counts as progress."""
@@ -66,6 +70,9 @@ EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 FIRST_BANDWIDTH = 5e-6
 """1e-5 on [-1, 1]: no point tells anything about another. DIRECT then returns the centre, and
 points that differ from it in few columns."""
+
+CLIMB_STEPS = 80
+"""Steps of the climb from the point that DIRECT has found."""
 
 AWAY = 0.2
 """Least distance of exploring points from the best one. Other suggestions refine nearer points."""
@@ -117,7 +124,8 @@ class AddGPUCB:
         n_cyc: int | None = None,
         beta: Beta = 4.0,
         update: Update = "alternate",
-        maximiser: Literal["gradient", "direct"] = "gradient",
+        n_per_group: int = 20,
+        maximiser: MaximiserName = "gradient",
         n_small_bandwidth: int = 0,
         shrink_bandwidth: bool = False,
     ) -> None:
@@ -127,10 +135,16 @@ class AddGPUCB:
         check_integer("n_small_bandwidth", n_small_bandwidth, 0)
         check_choice("kernel", kernel, tuple(KINDS))
         check_choice("decomposition_search", decomposition_search, SEARCHES)
-        check_choice("update", update, ("alternate", "all_groups", "one_group"))
-        check_choice("maximiser", maximiser, ("gradient", "direct"))
+        check_choice("update", update, UPDATES)
+        check_integer("n_per_group", n_per_group, 1)
+        check_choice("maximiser", maximiser, MAXIMISERS)
         check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
         check_beta(beta)
+        if update == "sequential" and decomposition is None:
+            raise ValueError(
+                'update="sequential" needs the groups, but decomposition is None. Pass the groups '
+                "as lists of parameter names."
+            )
         self.max_group_size = max_group_size
         self.decomposition = check_decomposition(decomposition)
         check_group_sizes(self.decomposition, max_group_size)
@@ -141,6 +155,7 @@ class AddGPUCB:
         self.shared_hyperparameters = shared_hyperparameters
         self.beta = beta
         self.update = update
+        self.n_per_group = n_per_group
         self.maximiser = maximiser
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
@@ -165,6 +180,8 @@ class AddGPUCB:
         """Return the next point."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         groups = self._model.known_groups(domain)
+        if self.update == "sequential":
+            return self._sequential(domain, seen, memory, rng)
         fitted = self._model.recall(domain, memory)
         window = max(8, domain.breadth // 2)
         # From all values: after focusing, the early values of a long study are equal.
@@ -198,6 +215,22 @@ class AddGPUCB:
             memory.keep("cap", [float(cap), small])
         x = self._settled(domain, seen, kernel, x, groups, rng)
         return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
+
+    def _sequential(
+        self, domain: Domain, seen: Observations, memory: Memory, rng: np.random.Generator
+    ) -> Suggestion:
+        """Maximise the bound of the group whose stage it is, alone (Algorithm 4)."""
+        groups = self._model.known_groups(domain)
+        assert groups is not None  # see the constructor
+        stage = Stage.current(groups, seen, memory, self.n_per_group)
+        within = stage.observations(seen)
+        names = tuple(domain.names[i] for i in groups[stage.group])
+        model = replace(self._model, decomposition=(names,), ungrouped="centre")
+        fitted = model.fitted(domain, within, memory, rng)
+        posterior = model.posterior(fitted, within)
+        x = np.where(stage.free, self._per_group(domain, within, posterior, rng), stage.theta)
+        x = unknown_near(domain, domain.canonical(x[None])[0], seen.known, rng, stage.free)
+        return Suggestion(x, memory.kept or None, self._report(within, posterior, x, fitted))
 
     def _alternate(
         self,
@@ -267,11 +300,13 @@ class AddGPUCB:
         for j in chosen:
             width = root_beta(self.beta, t, len(groups[j]), len(domain), len(groups))
             acquisition = Analytic.ucb(posterior, width, group=j)  # eq. (6)
-            if self.maximiser == "direct":
+            free = np.zeros(len(domain), np.bool_)
+            free[groups[j]] = True
+            if self.maximiser != "gradient":
                 x[groups[j]] = direct(acquisition, domain, budget)
-            else:
-                free = np.zeros(len(domain), np.bool_)
-                free[groups[j]] = True
+            if self.maximiser == "direct+gradient":
+                x = acquisition.ascend(x[None], free & ~domain.discrete, CLIMB_STEPS)[0][0]
+            if self.maximiser == "gradient":
                 best = centres(domain, seen, seen.y)
                 found = maximise(acquisition, domain, best, seen.X[:0], rng, free=free)
                 x[groups[j]] = found[groups[j]]

@@ -55,11 +55,15 @@ class AddGPUCBSampler(PublishedSampler):
         Width of the confidence bound: a number, a function of the number t of observations,
         ``"practical"`` for 0.2 d log(2 t) (the paper) or ``"theory"`` (its Theorem 5). The default
         of 4 was chosen by benchmark.
-    update : {"alternate", "all_groups", "one_group"}
-        The default described above; every group at every query (the paper's Algorithm 1); or one
-        group in turn (its Algorithm 5).
-    maximiser : {"gradient", "direct"}
-        How bounds are maximised for the latter two: candidates and gradients, or DIRECT (paper).
+    update : {"alternate", "all_groups", "one_group", "sequential"}
+        The default described above; every group at every query (the paper's Algorithm 1); one
+        group in turn (its Algorithm 5); or one group after the other, each for ``n_per_group``
+        trials (its Algorithm 4), which needs ``decomposition``.
+    n_per_group : int
+        Trials for each group under ``update="sequential"``.
+    maximiser : {"gradient", "direct", "direct+gradient"}
+        How bounds are maximised for the latter three: candidates and gradients, DIRECT (paper), or
+        DIRECT and then gradients from the point that it has found.
     n_small_bandwidth : int
         With fewer observations than this, the bandwidth is so small that no point tells anything
         about another (the paper's first 25 iterations).
@@ -111,8 +115,9 @@ class AddGPUCBSampler(PublishedSampler):
         shared_hyperparameters: bool = False,
         n_cyc: int | None = None,
         beta: float | Callable[[int], float] | Literal["practical", "theory"] = 4.0,
-        update: Literal["alternate", "all_groups", "one_group"] = "alternate",
-        maximiser: Literal["gradient", "direct"] = "gradient",
+        update: Literal["alternate", "all_groups", "one_group", "sequential"] = "alternate",
+        n_per_group: int = 20,
+        maximiser: Literal["gradient", "direct", "direct+gradient"] = "gradient",
         n_small_bandwidth: int = 0,
         shrink_bandwidth: bool = False,
         seed: int | None = None,
@@ -132,6 +137,7 @@ class AddGPUCBSampler(PublishedSampler):
             n_cyc=n_cyc,
             beta=beta,
             update=update,
+            n_per_group=n_per_group,
             maximiser=maximiser,
             n_small_bandwidth=n_small_bandwidth,
             shrink_bandwidth=shrink_bandwidth,

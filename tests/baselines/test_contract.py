@@ -38,6 +38,7 @@ QUICK: dict[str, dict[str, Any]] = {
 """Settings under which a short study asks the model."""
 
 OTHERS: dict[str, list[dict[str, Any]]] = {
+    "AllGroupsUCBSampler": [{"d": 9, "priors": False}],
     "DropoutUCBSampler": [{"d": 1, "fill": "copy"}, {"d": 9, "fill": "random"}],
     "EISampler": [{"maximiser": "direct"}],
     "LineBOSampler": [{"directions": "coordinate"}, {"directions": "descent", "n_line": 2}],

@@ -384,3 +384,109 @@ def test_a_long_study_that_never_stalled_has_no_groups() -> None:
     ledger.values = [*ledger.values[:60], *np.full(n - 60, 30.0)]
     suggestion = AddGPUCB().suggest(ledger.domain, ledger.seen(), Streams(0))
     assert "additive" in (suggestion.record or {})
+
+
+SEQUENTIAL = {
+    "decomposition": GROUPS,
+    "update": "sequential",
+    "n_per_group": 3,
+    "kernel": "se",
+    "beta": 4.0,
+}
+
+
+@pytest.mark.parametrize("maximiser", ["gradient", "direct", "direct+gradient"])
+def test_groups_are_searched_one_after_the_other(maximiser: Any) -> None:
+    """Algorithm 4: a stage of T / M queries for every group, theta moved to the last of each."""
+    ledger = Ledger.started(make_domain(*[None] * 4), 4, additive)
+    method = AddGPUCB(**SEQUENTIAL, maximiser=maximiser)  # type: ignore[arg-type]
+    ledger.run(method, 9)
+    theta = ledger.X[0].copy()
+    for stage, columns in enumerate(([0, 3], [1, 2], [0, 3])):
+        rows = np.array(ledger.X[4 + 3 * stage : 7 + 3 * stage])
+        others = [i for i in range(4) if i not in columns]
+        for x in rows:
+            assert np.array_equal(x[others], theta[others])
+        assert len(np.unique(rows[:, columns], axis=0)) == 3
+        theta = rows[-1]
+    starts = [r.data["stage"]["group"] for r in ledger.records if "stage" in r.data]
+    assert starts == [0, 1, 0]
+
+
+def test_a_stage_maximises_the_bound_of_its_own_group_and_data() -> None:
+    """mu^(j) + sqrt(beta) sigma^(j) of the observations at theta, on a grid by plain inversion."""
+    ledger = Ledger.started(make_domain(*[None] * 4), 4, additive)
+    method = AddGPUCB(**SEQUENTIAL, maximiser="direct+gradient")  # type: ignore[arg-type]
+    ledger.run(method, 2)
+    seen = ledger.seen()
+    suggestion = method.suggest(ledger.domain, seen, Streams(0))
+    ledger.keep(suggestion)
+    kernel = fitted_of(ledger)[0].kernel
+    assert [g.tolist() for g in kernel.groups] == [[0, 3]]
+    own = [0, 4, 5]
+    X = np.array(ledger.X)[own]
+    values = np.array(ledger.values)[own]
+    y = (values - values.mean()) / values.std()
+    K = se(X, X, [0, 3], kernel, 0) + kernel.noise * np.eye(3)
+    axis = np.linspace(0.0, 1.0, 21)
+    Z = np.zeros((441, 4))
+    Z[:, [0, 3]] = list(itertools.product(axis, axis))
+    Z = np.concatenate([Z, suggestion.x[None]])
+    k = se(Z, X, [0, 3], kernel, 0)
+    variance = kernel.scales[0] - np.diag(k @ np.linalg.solve(K, k.T))
+    bound = k @ np.linalg.solve(K, y) + 2.0 * np.sqrt(np.maximum(variance, 0.0))
+    assert bound[-1] >= bound[:-1].max() - 1e-6
+
+
+def test_gradients_after_direct_end_higher_than_direct() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 4), 8, additive)
+    bounds = []
+    for maximiser in ("direct", "direct+gradient"):
+        changes = {"maximiser": maximiser, "shrink_bandwidth": False, "decomposition": GROUPS}
+        method = AddGPUCB(**{**PUBLISHED, **changes, "beta": 4.0})  # type: ignore[arg-type]
+        suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+        assert suggestion.record is not None
+        fitted = Fitted.from_json(suggestion.record[ADDITIVE_FIT], ledger.domain)
+        assert fitted is not None
+        posterior = FactorCache().posterior(
+            fitted, ledger.seen().X, ledger.seen().y, ledger.seen().pending
+        )
+        total = 0.0
+        for j in range(2):
+            mean, variance = posterior.predict(suggestion.x[None], posterior.kernel.only(j))
+            total += float(mean[0] + 2.0 * np.sqrt(variance[0]))
+        bounds.append(total)
+    assert bounds[1] > bounds[0]
+
+
+def test_a_sequential_search_needs_its_groups() -> None:
+    with pytest.raises(ValueError, match=r'update="sequential" needs the groups'):
+        AddGPUCB(update="sequential")
+    with pytest.raises(ValueError, match="n_per_group must be an integer of at least 1"):
+        AddGPUCB(n_per_group=0)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None,
+        {},
+        {"group": 5, "first": 0, "theta": [0.5] * 4},
+        {"group": 0, "first": "0", "theta": [0.5] * 4},
+        {"group": 0, "first": 0, "theta": [0.5] * 3},
+        {"group": 0, "first": 0, "theta": ["a"] * 4},
+        {"group": 0, "first": 0, "theta": [math.nan] * 4},
+        {"group": 1, "first": 0, "theta": [0.25] * 4},
+    ],
+)
+def test_records_of_stages_are_untrusted(data: Any) -> None:
+    """What does not parse is ignored; a stage at a point without trials still gives a query."""
+    ledger = Ledger.started(make_domain(*[None] * 4), 4, additive)
+    ledger.records.append(Record(3, "complete", {"stage": data}))
+    method = AddGPUCB(**SEQUENTIAL)  # type: ignore[arg-type]
+    x = method.suggest(ledger.domain, ledger.seen(), Streams(0)).x
+    assert is_admissible(ledger.domain, x)
+    if data and data.get("group") == 1:
+        assert x[[0, 3]].tolist() == [0.25, 0.25]
+    else:
+        assert np.array_equal(x[[1, 2]], ledger.X[0][[1, 2]])

@@ -47,6 +47,9 @@ METHODS: dict[str, Callable[[], Method]] = {
     "gp-ucb, one lengthscale": lambda: GPUCB(ard=False, alternate=False, beta="theory", n_cyc=4),
     "all groups": lambda: AddGPUCB(max_group_size=2, update="all_groups"),
     "one group": lambda: AddGPUCB(max_group_size=2, update="one_group"),
+    "sequential": lambda: AddGPUCB(
+        decomposition=[["x0"], ["x1"]], ungrouped="single", update="sequential", n_per_group=2
+    ),
     "gibbs": lambda: AddGPUCB(
         max_group_size=3, update="all_groups", decomposition_search="gibbs", n_decompositions=4
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -45,26 +46,41 @@ class Sum:
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
-        climbed, values = X.copy(), self(X)
-        for i, start in enumerate(X):
-            x = start.copy()
+        return climbed_from(self.slope, X, self(X), free, n_steps, tol)
 
-            def falling(part: FloatArray, x: FloatArray = x) -> tuple[float, FloatArray]:
-                x[free] = part
-                value, gradient = self.slope(x)
-                return -value, -gradient[free]
 
-            found = minimize(
-                falling,
-                start[free],
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(0.0, 1.0)] * int(free.sum()),
-                options={"maxiter": n_steps, "maxfun": 2 * n_steps, "gtol": tol},
-            )
-            if -found.fun > values[i]:
-                climbed[i, free], values[i] = found.x, -found.fun
-        return climbed, values
+def climbed_from(
+    slope: Callable[[FloatArray], tuple[float, FloatArray]],
+    X: FloatArray,
+    values: FloatArray,
+    free: BoolArray,
+    n_steps: int,
+    tol: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of climbs from points X (S, D) with their values (S,), and the values there.
+
+    ``slope`` returns the value at a point (D,) and the gradient, shape (D,).
+    """
+    climbed = X.copy()
+    for i, start in enumerate(X):
+        x = start.copy()
+
+        def falling(part: FloatArray, x: FloatArray = x) -> tuple[float, FloatArray]:
+            x[free] = part
+            value, gradient = slope(x)
+            return -value, -gradient[free]
+
+        found = minimize(
+            falling,
+            start[free],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] * int(free.sum()),
+            options={"maxiter": n_steps, "maxfun": 2 * n_steps, "gtol": tol},
+        )
+        if -found.fun > values[i]:
+            climbed[i, free], values[i] = found.x, -found.fun
+    return climbed, values
 
 
 def terms(acquisition: Acquisition) -> Sequence[Analytic]:

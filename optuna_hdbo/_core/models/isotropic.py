@@ -6,6 +6,7 @@ So a step of the fit costs the same in any dimension, and the record has the sam
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -60,9 +61,19 @@ def log_posterior(
     theta: FloatArray, kind: str, r2: FloatArray, y: FloatArray, prior: Prior
 ) -> tuple[float, FloatArray]:
     """Return the log posterior of (log lengthscale, log scale, log noise) and its gradient."""
-    lengthscale, scale, noise = np.exp(theta)
-    scaled = r2 / lengthscale**2
+    scaled = r2 / np.exp(theta)[0] ** 2
     k, slope = correlation(kind, scaled)
+    return log_posterior_of(theta, k, slope * scaled, y, prior)
+
+
+def log_posterior_of(
+    theta: FloatArray, k: FloatArray, by_lengthscale: FloatArray, y: FloatArray, prior: Prior
+) -> tuple[float, FloatArray]:
+    """Return the log posterior and its gradient under correlations k (n, n).
+
+    ``by_lengthscale (n, n)`` is the derivative of k by the log lengthscale.
+    """
+    _, scale, noise = np.exp(theta)
     K = scale * k
     K.flat[:: len(y) + 1] += noise
     found = log_density(K, y)
@@ -76,7 +87,7 @@ def log_posterior(
     density_w, slope_w = prior.of_noise(float(theta[2]))
     gradient = np.array(
         [
-            0.5 * scale * float(np.vdot(W, slope * scaled)) + slope_u[0],
+            0.5 * scale * float(np.vdot(W, by_lengthscale)) + slope_u[0],
             0.5 * scale * float(np.vdot(W, k)) + slope_v[0],
             0.5 * noise * float(np.trace(W)) + slope_w,
         ]
@@ -94,11 +105,23 @@ def fit_isotropic(
     n_steps: int = 40,
 ) -> tuple[FloatArray, float]:
     """Return the best (log lengthscale, log scale, log noise) of climbs from ``starts``."""
+    return best_of_climbs(
+        lambda theta: log_posterior(theta, kind, r2, y, prior), len(y), bounds, starts, n_steps
+    )
+
+
+def best_of_climbs(
+    density: Callable[[FloatArray], tuple[float, FloatArray]],
+    n: int,
+    bounds: Bounds,
+    starts: Sequence[FloatArray],
+    n_steps: int = 40,
+) -> tuple[FloatArray, float]:
+    """Return where a log posterior of n observations is highest, and its value there."""
     box = np.log([bounds.lengthscale, bounds.scale, bounds.noise])
-    n = len(y)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = log_posterior(theta, kind, r2, y, prior)
+        value, gradient = density(theta)
         return (-value / n, -gradient / n) if np.isfinite(value) else (1e10, np.zeros(3))
 
     best, best_value = starts[0], np.inf
