@@ -229,7 +229,9 @@ class AddGPUCB:
         fitted = model.fitted(domain, within, memory, rng)
         posterior = model.posterior(fitted, within)
         x = np.where(stage.free, self._per_group(domain, within, posterior, rng), stage.theta)
-        x = unknown_near(domain, domain.canonical(x[None])[0], seen.known, rng, stage.free)
+        x = domain.canonical(x[None])[0]
+        for free in (stage.free, grouped_columns(domain, groups)[0]):  # a group may be exhausted
+            x = unknown_near(domain, x, seen.known, rng, free)
         return Suggestion(x, memory.kept or None, self._report(within, posterior, x, fitted))
 
     def _alternate(

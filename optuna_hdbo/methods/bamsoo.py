@@ -14,13 +14,13 @@ from optuna_hdbo._core.checks import check_fraction
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.tree.nodes import DEPTH_LIMITS
 from optuna_hdbo._core.tree.nodes import DepthLimit
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.search import TreeSearch
-from optuna_hdbo._core.tree.surrogate import KernelParams
 from optuna_hdbo._core.tree.surrogate import Surrogate
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations

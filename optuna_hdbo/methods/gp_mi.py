@@ -30,7 +30,9 @@ from optuna_hdbo._core.checks import check_group_sizes
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.maximise.multistart import Effort
@@ -96,6 +98,7 @@ class GPMI:
         priors: bool = True,
         noise: float | None = None,
         n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
         max_group_size: int | None = None,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
@@ -121,6 +124,8 @@ class GPMI:
         self.ungrouped = ungrouped
         beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self.alternate = alternate
+        self.kernel = kernel
+        self._fixed, self._cache = KernelParams.parse(kernel_params), FactorCache()
         known = check_decomposition(decomposition)
         check_group_sizes(known, max_group_size)
         self._additive: AdditiveModel | None = None
@@ -135,19 +140,29 @@ class GPMI:
                 n_decompositions,
                 n_cyc=n_cyc,
             )
+        if self._additive is not None and self._fixed is not None:
+            raise ValueError(
+                "kernel_params must be None for a model with groups, but got "
+                f"{kernel_params!r}. Leave out decomposition and max_group_size, or kernel_params."
+            )
         bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
         self._models = Ensemble(kernel, ard, beliefs, n_cyc, bounds)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
-        """Raise ``ValueError`` where the known decomposition does not fit the parameters."""
+        """Raise ``ValueError`` where known groups or lengthscales do not fit the parameters."""
         if self._additive is not None:
             self._additive.validate(domain)
+        if self._fixed is not None:
+            self._fixed.check(domain)
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
-        if self._additive is None:
+        if self._fixed is not None:
+            fitted = self._fixed.fitted(domain, self.kernel)
+            posterior = self._cache.posterior(fitted, seen.X, seen.y, seen.pending)
+        elif self._additive is None:
             posterior = self._models.drawn(domain, seen, memory, rng).posterior
         else:
             learning = streams.generator(f"{self.name}:groups", seen.step)

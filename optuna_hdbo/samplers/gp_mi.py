@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from typing import Any
 from typing import Literal
 
 from optuna_hdbo.samplers.published import PublishedSampler
@@ -58,6 +60,11 @@ class GPMISampler(PublishedSampler):
     n_cyc : int or None
         Observations between two fits; ``None`` is 8 % of the observations (2.5 % for a single
         model without groups), at least 2.
+    kernel_params : Mapping or None
+        Known hyperparameters, which are not fitted: ``{"lengthscale": 0.2, "noise": 1e-4}``, where
+        a range of every parameter has the length 1, and the values have the standard deviation 1.
+        The lengthscale is a number, or a mapping of parameter names to numbers. ``"scale"`` is the
+        variance of the signal, by default 1. Not for models with groups.
     max_group_size : int or None
         A number makes the model additive, with learned groups of at most this many parameters and
         a gamma for each group. ``None`` is one group of all, unless ``decomposition`` is given.
@@ -100,6 +107,7 @@ class GPMISampler(PublishedSampler):
         priors: bool = True,
         noise: float | None = None,
         n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
         max_group_size: int | None = None,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
@@ -122,6 +130,7 @@ class GPMISampler(PublishedSampler):
             priors=priors,
             noise=noise,
             n_cyc=n_cyc,
+            kernel_params=kernel_params,
             max_group_size=max_group_size,
             decomposition=decomposition,
             ungrouped=ungrouped,

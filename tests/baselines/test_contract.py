@@ -211,6 +211,7 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "BAxUSSampler": {"n_new_bins": [0], "budget": [0], "n_init": [0], "kernel": ["x"]},
     "SAASBOSampler": {"n_models": [0], "kernel": ["rbf"], "n_cyc": [0]},
     "SRESampler": {"d": [0], "n_stage": [1], "n_init": [0], "kernel": ["rbf"], "n_cyc": [0]},
+    "AllGroupsUCBSampler": {"d": [0, 1.5], "beta": ["x"], "n_cyc": [0]},
     "DIRECTSampler": {"epsilon": [-1e-4, math.nan]},
     "DOOSampler": {"lipschitz": [0.0, math.inf], "branching": [4]},
     "DropoutUCBSampler": {"d": [0], "fill": ["best"], "p": [1.5], "beta": ["x"], "kernel": ["x"]},

@@ -270,3 +270,36 @@ def test_extreme_deltas_are_legal(delta: float) -> None:
         ledger.domain, ledger.seen(), Streams(0)
     )
     assert np.all((suggestion.x >= 0.0) & (suggestion.x <= 1.0))
+
+
+def test_known_hyperparameters_are_used_and_nothing_is_fitted() -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 6, peak)
+    seen = ledger.seen()
+    params = {"lengthscale": {"x0": 0.3, "x1": 0.6}, "scale": 1.5, "noise": 1e-3}
+    method = GPMI(alternate=False, kernel="se", kernel_params=params)
+    suggestion = method.suggest(domain, seen, Streams(0))
+    assert not suggestion.record
+    kernel = make_kernel(domain, kind="se")
+    kernel = replace(kernel, lengthscales=np.array([0.3, 0.6]), scales=np.array([1.5]), noise=1e-3)
+    gamma = reference_mi.gamma(kernel, seen.X)
+
+    def value(x: np.ndarray) -> float:
+        mean, variance = reference_mi.posterior(kernel, seen.X, seen.y, x)
+        root_alpha = math.sqrt(math.log(2e6))
+        return mean + math.sqrt(1.5) * reference_mi.phi(root_alpha, variance / 1.5, gamma)
+
+    others = np.random.default_rng(0).random((60, 2))
+    assert value(suggestion.x) >= max(value(x) for x in others) - 1e-9
+    predicted, _ = reference_mi.posterior(kernel, seen.X, seen.y, suggestion.x)
+    assert suggestion.report["predicted"] == pytest.approx(seen.in_units(predicted), abs=1e-8)
+
+
+def test_known_hyperparameters_must_fit_the_parameters_and_the_model() -> None:
+    with pytest.raises(ValueError, match="kernel_params must be a mapping with"):
+        GPMI(kernel_params={"scale": 1.0})
+    with pytest.raises(ValueError, match="kernel_params must be None for a model with groups"):
+        GPMI(kernel_params={"lengthscale": 0.3}, max_group_size=2)
+    method = GPMI(kernel_params={"lengthscale": {"x0": 0.3}})
+    with pytest.raises(ValueError, match="must name every parameter of the study"):
+        method.validate(make_domain(None, None))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
-from dataclasses import replace
 
 import numpy as np
 
-from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fit import fit
@@ -17,6 +14,7 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import is_due
+from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.posterior import IllConditionedError
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
@@ -44,61 +42,6 @@ They would change little by then, and take longer than all else in a trial.
 
 LEAST = 3
 """Observations before hyperparameters are fitted."""
-
-
-@dataclass(frozen=True)
-class KernelParams:
-    """Hyperparameters that are known and stay as they are.
-
-    Parameters
-    ----------
-    lengthscale : float or mapping of str to float
-        One for all columns, or one per column by name.
-    scale, noise : float
-        Variances of the signal and of the noise, for values of standard deviation 1.
-    """
-
-    lengthscale: float | Mapping[str, float]
-    scale: float = 1.0
-    noise: float = 1e-8
-
-    @classmethod
-    def parse(cls, params: object) -> KernelParams | None:
-        """Return a user's mapping as an object; ``ValueError`` where it is wrong."""
-        if params is None:
-            return None
-        names = {"lengthscale", "scale", "noise"}
-        if not isinstance(params, Mapping) or not {"lengthscale"} <= set(params) <= names:
-            raise ValueError(
-                'kernel_params must be a mapping with "lengthscale" and, optionally, "scale" and '
-                f'"noise", or None, but got {params!r}.'
-            )
-        lengthscale = params["lengthscale"]
-        if isinstance(lengthscale, Mapping):
-            for name, number in lengthscale.items():
-                check_positive(f"kernel_params['lengthscale'][{name!r}]", number)
-            lengthscale = {name: float(number) for name, number in lengthscale.items()}
-        else:
-            check_positive("kernel_params['lengthscale']", lengthscale)
-            lengthscale = float(lengthscale)
-        given = cls(lengthscale, params.get("scale", 1.0), params.get("noise", 1e-8))
-        check_positive("kernel_params['scale']", given.scale)
-        check_positive("kernel_params['noise']", given.noise)
-        return cls(lengthscale, float(given.scale), float(given.noise))
-
-    def check(self, domain: Domain) -> None:
-        """Raise ``ValueError`` unless the names are those of the columns."""
-        if isinstance(self.lengthscale, Mapping) and set(self.lengthscale) != set(domain.names):
-            raise ValueError(
-                "kernel_params['lengthscale'] must name every parameter of the study, but got "
-                f"{sorted(self.lengthscale)} for {sorted(domain.names)}."
-            )
-
-    def lengthscales(self, domain: Domain) -> FloatArray:
-        """Return a lengthscale per column, shape (D,)."""
-        if isinstance(self.lengthscale, Mapping):
-            return np.array([self.lengthscale[name] for name in domain.names])
-        return np.full(len(domain), self.lengthscale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,16 +77,10 @@ class Surrogate:
 
     def unfitted(self, domain: Domain) -> Fitted:
         """Return the kernel that is used before the first fit, or always."""
-        columns = [np.arange(len(domain))]
-        kernel = cold_start(domain, self.kind, columns, 0.5, 1e-6)
         if self.fixed is not None:
-            kernel = replace(
-                kernel,
-                lengthscales=self.fixed.lengthscales(domain),
-                scales=np.array([self.fixed.scale]),
-                noise=self.fixed.noise,
-            )
-        return Fitted(kernel, 0, 0, 0.0)
+            return self.fixed.fitted(domain, self.kind)
+        columns = [np.arange(len(domain))]
+        return Fitted(cold_start(domain, self.kind, columns, 0.5, 1e-6), 0, 0, 0.0)
 
     def read(self, record: Record, domain: Domain) -> Fitted | None:
         """Return the fit that a record brings for all columns of this domain, if any.
