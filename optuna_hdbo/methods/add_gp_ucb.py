@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 from typing import ClassVar
 from typing import Literal
+from typing import get_args
 
 import numpy as np
 
@@ -40,11 +41,14 @@ from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.stages import Stage
+from optuna_hdbo._core.maximise.stages import in_domain
+from optuna_hdbo._core.maximise.stall import has_stalled
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.models.additive import SEARCHES
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.additive import GroupSearch
+from optuna_hdbo._core.models.additive import bandwidth_cap
 from optuna_hdbo._core.models.additive import grouped_columns
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
@@ -58,12 +62,7 @@ from optuna_hdbo.methods.base import Suggestion
 
 KernelName = Literal["se", "matern32", "matern52"]
 Update = Literal["alternate", "all_groups", "one_group", "sequential"]
-UPDATES = ("alternate", "all_groups", "one_group", "sequential")
 MaximiserName = Literal["gradient", "direct", "direct+gradient"]
-MAXIMISERS = ("gradient", "direct", "direct+gradient")
-
-STALL = 0.02
-"""Improvement, in standard deviations of the values, that counts as progress."""
 
 EXPLORING = Effort(n_uniform=150, n_perturbed=50, n_starts=5, n_steps=40)
 
@@ -76,7 +75,6 @@ CLIMB_STEPS = 80
 
 AWAY = 0.2
 """Least distance of exploring points from the best one. Other suggestions refine nearer points."""
-
 
 RANDOM_SHARE = 0.25
 """Share of the exploring queries that move random columns, where groups merge."""
@@ -135,9 +133,9 @@ class AddGPUCB:
         check_integer("n_small_bandwidth", n_small_bandwidth, 0)
         check_choice("kernel", kernel, tuple(KINDS))
         check_choice("decomposition_search", decomposition_search, SEARCHES)
-        check_choice("update", update, UPDATES)
+        check_choice("update", update, get_args(Update))
         check_integer("n_per_group", n_per_group, 1)
-        check_choice("maximiser", maximiser, MAXIMISERS)
+        check_choice("maximiser", maximiser, get_args(MaximiserName))
         check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
         check_beta(beta)
         if update == "sequential" and decomposition is None:
@@ -181,7 +179,7 @@ class AddGPUCB:
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         groups = self._model.known_groups(domain)
         if self.update == "sequential":
-            return self._sequential(domain, seen, memory, rng)
+            return self._sequential(domain, in_domain(domain, seen), memory, rng)
         fitted = self._model.recall(domain, memory)
         window = max(8, domain.breadth // 2)
         # From all values: after focusing, the early values of a long study are equal.
@@ -193,7 +191,7 @@ class AddGPUCB:
             posterior = model.posterior
             x = self._settled(domain, seen, posterior.kernel, x, groups, rng)
             return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
-        cap, small = memory.recall("cap", _bandwidth_cap) or (PUBLISHED_BOUNDS.lengthscale[1], 0)
+        cap, small = memory.recall("cap", bandwidth_cap) or (PUBLISHED_BOUNDS.lengthscale[1], 0)
         learning = streams.generator(f"{self.name}:groups", seen.step)
         fitted = self._model.fitted(domain, seen, memory, learning, cap)
         kernel = fitted.kernel
@@ -349,24 +347,3 @@ class AddGPUCB:
     ) -> Mapping[str, float]:
         report = prediction(seen, posterior, x)
         return report if fitted is None else {**report, "n_groups": len(fitted.kernel.groups)}
-
-
-def _bandwidth_cap(value: Any) -> tuple[float, int] | None:
-    """Parse the largest bandwidth, and how many points in a row were well known before."""
-    valid = (
-        isinstance(value, list)
-        and [type(number) for number in value] == [float, int]
-        and PUBLISHED_BOUNDS.lengthscale[0] <= value[0] <= PUBLISHED_BOUNDS.lengthscale[1]
-        and 0 <= value[1] < 5
-    )
-    return (value[0], value[1]) if valid else None
-
-
-def has_stalled(y: FloatArray, window: int) -> bool:
-    """Tell whether the best value ever stayed the same for ``window`` observations in a row."""
-    best = np.maximum.accumulate(y)
-    start = max(20, window + 1)
-    if len(y) < start:
-        return False
-    progress = best[window:] - best[: len(best) - window]
-    return bool((progress[start - window - 1 :] < STALL).any())

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.memory import Memory
@@ -87,15 +88,14 @@ class Stage:
         if not len(rows):  # theta is from a trial that this study does not have
             rows = np.array([int(np.argmax(seen.y))])
         running = (seen.pending == self.theta)[:, ~self.free].all(axis=1)
-        return replace(
-            seen,
-            X=np.ascontiguousarray(seen.X[rows]),
-            values=seen.values[rows],
-            numbers=seen.numbers[rows],
-            pruned=seen.pruned[rows],
-            constraints=seen.constraints[rows],
-            pending=np.ascontiguousarray(seen.pending[running]),
-        )
+        return replace(seen.at(rows), pending=np.ascontiguousarray(seen.pending[running]))
+
+
+def in_domain(domain: Domain, seen: Observations) -> Observations:
+    """Return the observations that are in the domain, or all of them moved there if none is."""
+    if seen.outside is None or not seen.outside.all():
+        return seen.inside
+    return replace(seen, X=domain.snap(seen.X), outside=None)
 
 
 def _mask(group: IntArray, n_columns: int) -> BoolArray:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+from typing import Any
 from typing import Literal
 
 import numpy as np
@@ -318,3 +319,14 @@ def grouped_columns(
         free[:] = False
         free[np.concatenate(groups)] = True
     return free, domain.from_unit(np.full((1, len(domain)), 0.5))[0]
+
+
+def bandwidth_cap(value: Any) -> tuple[float, int] | None:
+    """Parse the largest bandwidth, and how many points in a row were well known before."""
+    valid = (
+        isinstance(value, list)
+        and [type(number) for number in value] == [float, int]
+        and PUBLISHED_BOUNDS.lengthscale[0] <= value[0] <= PUBLISHED_BOUNDS.lengthscale[1]
+        and 0 <= value[1] < 5
+    )
+    return (value[0], value[1]) if valid else None

@@ -53,8 +53,9 @@ def draw(
             trials = np.arange(1.0, shortest + 1.0)
             if against is not None:
                 trials = np.mean([against(run)[:shortest] for run in runs], axis=0)
-            colour = f"C{labels.index(label) % 10}"
-            (lines[label],) = axis.plot(trials, mean, color=colour, label=label)
+            place = labels.index(label)
+            colour, style = f"C{place % 10}", "-" if place < 10 else "--"
+            (lines[label],) = axis.plot(trials, mean, style, color=colour, label=label)
             axis.fill_between(trials, mean - error, mean + error, color=colour, alpha=0.15)
         axis.set(title=title, xlabel=xlabel, ylabel=ylabel)
         if log:

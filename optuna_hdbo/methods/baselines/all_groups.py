@@ -14,7 +14,7 @@ from optuna_hdbo._core.acquisition.orders import OrderBound
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
-from optuna_hdbo._core.maximise.queries import good_points
+from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.orders import OrderModel
 from optuna_hdbo.methods.base import Domain
@@ -57,7 +57,7 @@ class AllGroupsUCB:
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         posterior = self._model.posterior(domain, seen, memory)
         width = root_beta(self.beta, len(seen.y), domain.breadth, domain.breadth)
-        bound, best = OrderBound(posterior, width), good_points(seen.X, seen.y)
+        bound, best = OrderBound(posterior, width), centres(domain, seen, seen.y)
         x = maximise(bound, domain, best, seen.known, rng, effort=EFFORT)
         mean, variance = posterior.predict(x[None])
         y, std = float(mean[0]), float(variance[0]) ** 0.5
