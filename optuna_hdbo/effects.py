@@ -18,7 +18,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.models.anova import Fit
 from optuna_hdbo._core.models.components import Components
-from optuna_hdbo._core.models.interactions import Findings
+from optuna_hdbo._core.models.findings import Findings
 from optuna_hdbo._core.models.interactions import Search
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.models import interactions
-from optuna_hdbo._core.models.interactions import Findings
+from optuna_hdbo._core.models.findings import Findings
 from optuna_hdbo._core.models.interactions import Search
 from optuna_hdbo._core.models.marginal import NOISES
 from optuna_hdbo._core.models.marginal import VARIANCES

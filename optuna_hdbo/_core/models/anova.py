@@ -25,6 +25,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.polynomial import legendre
+from scipy.linalg import blas
 from scipy.linalg import lapack
 from scipy.optimize import minimize
 
@@ -272,10 +273,13 @@ class Model:
         return self._gram(fit, self.variances(fit))
 
     def _gram(self, fit: Fit, variances: FloatArray) -> FloatArray:
-        K = (self.F * variances) @ self.F.T + 1.0
-        for s, gram in zip(np.exp(fit.log_variance + fit.log_roughness), self._rough, strict=True):
-            K += s * gram
-        return np.asarray(K, np.float64)
+        scaled = self.F * np.sqrt(variances)
+        upper = blas.dsyrk(1.0, scaled.T, trans=1)  # half the price of the whole product
+        K = np.ascontiguousarray(upper + np.triu(upper, 1).T + 1.0)
+        of_terms = np.exp(fit.log_variance + fit.log_roughness).tolist()
+        for s, gram in zip(of_terms, self._rough, strict=True):
+            blas.daxpy(gram.ravel(), K.ravel(), a=s)  # in place
+        return K
 
     def _unpack(self, theta: FloatArray) -> Fit:
         D = len(self._features)
@@ -293,20 +297,21 @@ class Model:
         if found is None:
             return 1e10, np.zeros_like(theta)
         value, alpha, U = found
+        V = lapack.dtrtrs(U, self.F, lower=0, trans=1)[0]
         inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0]
-        inverse = inverse + np.triu(inverse, 1).T
-        fit_term = (self.F.T @ alpha) ** 2 - np.einsum("nk,nk->k", self.F, inverse @ self.F)
+        W = np.outer(alpha, alpha) - inverse - np.triu(inverse, 1).T
+        fit_term = (self.F.T @ alpha) ** 2 - np.einsum("nk,nk->k", V, V)
         gradient = np.zeros_like(theta)
         for t, term in enumerate(self.terms):
             g = 0.5 * fit_term[self.slices[t]] * variances[t]
             rough = self._rough[t]
-            by_rough = 0.5 * (alpha @ rough @ alpha - np.vdot(inverse, rough))
+            by_rough = 0.5 * float(np.vdot(W, rough))
             by_rough *= math.exp(fit.log_variance[t] + fit.log_roughness)
             gradient[D + t] = g.sum() + by_rough
             gradient[-1] += by_rough
             for i, slope in zip(term, slopes[t], strict=True):
                 gradient[i] += g @ slope
-        gradient[-2] = 0.5 * fit.noise * (alpha @ alpha - np.trace(inverse))
+        gradient[-2] = 0.5 * fit.noise * np.trace(W)
         value -= 0.5 * float(((fit.logit_decay / DECAY_SPREAD) ** 2).sum())
         gradient[:D] -= fit.logit_decay / DECAY_SPREAD**2
         return -value / n, -gradient / n

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -25,13 +25,14 @@ from optuna_hdbo._core.models.anova import Fit
 from optuna_hdbo._core.models.anova import Model
 from optuna_hdbo._core.models.anova import Term
 from optuna_hdbo._core.models.anova import start
+from optuna_hdbo._core.models.findings import ColumnFinding
+from optuna_hdbo._core.models.findings import Findings
+from optuna_hdbo._core.models.findings import PairFinding
 from optuna_hdbo._core.models.marginal import VARIANCES
 from optuna_hdbo._core.models.marginal import Marginal
 from optuna_hdbo._core.models.marginal import limit
 from optuna_hdbo._core.models.marginal import log_mean
 
-
-Pair = tuple[int, int]
 
 CONVINCED = 0.95
 """Posterior probability from which on a term is taken in."""
@@ -55,67 +56,19 @@ MOST_IN_TRIPLES = 24
 EXTREME = 0.02
 """Share of the values, those furthest from the median, without which evidence has to stand."""
 
+FEW_PER_COLUMN = 10
+"""With fewer observations per column than this, hyperparameters are also fitted afresh.
+
+A sum of main effects can then interpolate the values, and a climb that has come to this does not
+find back: it misses an interaction, or explains main effects that it took for noise by pairs.
+"""
+
+SMALL, MOST_AFRESH = 0.05, 3
+"""Terms with less than this share of the variance are in doubt where observations are few, and so
+many of them, and of pairs that are not taken in, are looked at under a fresh fit."""
+
 CHUNK = 400
 """Terms whose features are held in memory at a time."""
-
-
-@dataclass(frozen=True)
-class PairFinding:
-    """What is known about two columns.
-
-    Parameters
-    ----------
-    log_evidence : float
-        Log evidence for all terms that have both columns, against none, in nats.
-    variance : float
-        Variance of these terms over the cube, expected under the posterior; 0 without any.
-    limit : float
-        With a probability of 95 %, the variance of the pair's own term is below this.
-    """
-
-    log_evidence: float
-    variance: float
-    limit: float
-
-
-@dataclass(frozen=True)
-class ColumnFinding:
-    """What is known about one column.
-
-    Parameters
-    ----------
-    log_evidence : float
-        Log evidence for all terms that have the column, against none, in nats.
-    main, joint : float
-        Variances of its main effect, and of all terms that it shares with others.
-    limit : float
-        With a probability of 95 %, the variance of its main effect is below this.
-    """
-
-    log_evidence: float
-    main: float
-    joint: float
-    limit: float
-
-
-@dataclass(frozen=True, eq=False)
-class Findings:
-    """Terms that the data ask for, and what is known about all pairs and columns.
-
-    ``parts`` are the variances of all terms over the cube, main effects first; that of the values
-    is 1.
-    """
-
-    terms: tuple[Term, ...]
-    pairs: dict[Pair, PairFinding]
-    columns: tuple[ColumnFinding, ...]
-    parts: dict[Term, float]
-    noise: float
-
-    @property
-    def variance(self) -> float:
-        """Variance of the whole function over the cube."""
-        return sum(self.parts.values())
 
 
 class Search:
@@ -147,14 +100,62 @@ class Search:
 
     def run(self) -> Findings:
         """Return what is found."""
+        few = len(self._y) < FEW_PER_COLUMN * self._D
         for _ in range(MOST_ROUNDS if self._D > 1 else 0):
             new = self._next_terms()[: self._D + MOST_TERMS - len(self.fit.terms)]
-            if not new:
+            if new:
+                fit = self.fit.with_terms(new, [0.1] * len(new))
+                self.fit, _ = self._model(fit).fitted(fit, 15)
+                self._prune()
+            elif not few or not self._add_afresh():
                 break
-            fit = self.fit.with_terms(new, [0.1] * len(new))
-            self.fit, _ = self._model(fit).fitted(fit, 15)
-            self._prune()
+        if few:
+            self._drop_afresh()
         return self._findings()
+
+    def _afresh(self, terms: Sequence[Term]) -> tuple[Fit, float]:
+        """Return hyperparameters of these interactions that no earlier fit has influenced."""
+        fit = start(self._D).with_terms(terms, [0.3 / max(len(terms), 1)] * len(terms))
+        fit = replace(fit, log_noise=math.log(0.01))
+        return self._model(fit).fitted(fit, 50)
+
+    def _add_afresh(self) -> bool:
+        """Take in a promising pair that is convincing under a fresh fit; tell whether one was."""
+        marginals, terms = self._marginals(self.fit), self.fit.terms[self._D :]
+        rest = [pair for pair in self.pairs if pair not in terms]
+        order = np.argsort(-log_mean(self._screen(marginals[0], rest), axis=1), kind="stable")
+        found = [
+            (self._evidence(marginals, [rest[o]])[0], rest[o]) for o in order[:BATCH].tolist()
+        ]
+        promising = [pair for value, pair in sorted(found, reverse=True) if value > 0.0]
+        if not promising:
+            return False
+        apart = max(self._afresh(terms)[1], self._model(self.fit).fitted(self.fit, 10)[1])
+        for pair in promising[:MOST_AFRESH]:
+            fit, joint = self._afresh((*terms, pair))
+            if joint - apart > self._bar([pair]):
+                self.fit = fit
+                self._prune()
+                return pair in self.fit.terms
+        return False
+
+    def _drop_afresh(self) -> None:
+        """Drop small terms that no evidence supports under a fresh fit without them."""
+        supported: set[Term] = set()
+        for _ in range(MOST_AFRESH):
+            parts = dict(zip(self.fit.terms, self._model(self.fit).parts(self.fit), strict=True))
+            least = SMALL * sum(parts.values())
+            small = [t for t in self.fit.terms[self._D :] if parts[t] < least]
+            small = [t for t in small if t not in supported]
+            if not small:
+                break
+            term = min(small, key=lambda t: parts[t])
+            fit, _ = self._afresh([t for t in self.fit.terms[self._D :] if t != term])
+            if self._evidence(self._marginals(fit), [term])[0] > 0.0:
+                supported.add(term)
+            else:
+                self.fit = fit
+                self._prune()
 
     def _screen_degree(self, term: Term) -> int:
         return SCREEN_DEGREE[len(term)] if self._D <= MANY_COLUMNS else len(term) + 1
