@@ -89,6 +89,10 @@ FIRST = (
     "test_interleaving",
     "test_figures",
     "test_new_method",
+    "test_documented_commands",
+    "test_soo",
+    "test_trees",
+    "test_several_objectives",
 )
 """The files and folders that the suite begins with, in this order."""
 
