@@ -124,8 +124,10 @@ def test_a_branch_without_a_continuous_column_is_not_searched_by_itself() -> Non
 
 @pytest.mark.parametrize("domain", [DOMAIN, CONDITIONAL], ids=["shallow", "nested"])
 def test_the_portfolio_suggests_points_of_the_branch(domain: Any) -> None:
-    ledger = Ledger.started(domain, 12, lambda x: -float(x[0] == 1.0))
-    suggestions = ledger.run(HDBO(), affordable(32, 26))
+    ledger = Ledger.started(domain, N_START + restart.PATIENCE, lambda x: -float(x[0] == 1.0))
+    queried = range(N_START, len(ledger.X))  # random points will do
+    ledger.records += [Record(i, "complete", {EXPERT: "global"}) for i in queried]
+    suggestions = ledger.run(HDBO(), affordable(8, 3))
     later = [s for s in suggestions if branches.BRANCH in (s.record or {})]
     assert later
     for suggestion in suggestions:
