@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -81,13 +82,23 @@ def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int 
             "target=lambda t: t.values[0]."
         )
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    return fitted_to(study.study_name, completed, target, n_trials)
+
+
+def fitted_to(
+    study_name: str,
+    completed: Sequence[FrozenTrial],
+    target: Target | None = None,
+    n_trials: int = 300,
+) -> Effects:
+    """Fit the model to completed trials; see :func:`fitted_effects`."""
     space, left_out = assessed(completed)
     trials, X, values = observed(completed, space, space.distributions, target)
     kept = ordinary(values)
     if len(kept) < 2 or not len(space.domain):
         raise ValueError(
             f"study must have two completed trials with finite values and a common parameter that "
-            f"varies, but {study.study_name!r} has {len(kept)} such trials with "
+            f"varies, but {study_name!r} has {len(kept)} such trials with "
             f"{len(space.domain)} such parameters."
         )
     if len(kept) > (most := operator.index(n_trials)):
@@ -100,9 +111,9 @@ def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int 
     return Effects(space, modelled, X, values, left_out, search.fit, findings)
 
 
-def assessed(completed: list[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
+def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
     """Return the parameters that can be assessed, and the others with the reason."""
-    common: dict[str, BaseDistribution] = dict(intersection_search_space(completed))
+    common: dict[str, BaseDistribution] = dict(intersection_search_space(list(completed)))
     every: dict[str, int] = {}
     for trial in completed:
         for name in trial.distributions:

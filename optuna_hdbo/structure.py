@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import Literal
 
 import numpy as np
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
@@ -18,12 +21,18 @@ from optuna_hdbo._core.variables import selection as selections
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo.effects import fitted_effects
+from optuna_hdbo.effects import fitted_to
+from optuna_hdbo.interactions import interactions_of
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
+
+LEAST_TRIALS = 10
+"""Fewer trials than this are not asked since when a group has stood."""
 
 _STATES = (TrialState.RUNNING, TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -37,44 +46,56 @@ class Groups:
     groups : tuple of tuple of str
         Parameter names.
     shares : tuple of float
-        Each group's share of the model's signal variance; they add up to 1.
-    log_likelihood : float
-        What the fit of the additive model maximised: log marginal likelihood of the standardised
-        values, plus the log prior of the hyperparameters where there is one.
+        Each group's share of the function's variance; of the sampler's groups, that of the signal
+        variance of its fitted prior, and these add up to 1.
+    log_likelihood : float or None
+        Of the sampler's groups, what the fit of its additive model maximised: log marginal
+        likelihood of the standardised values, plus the log prior of the hyperparameters where
+        there is one.
     n_trials : int
         Observations that the groups were fitted to.
+    probabilities : tuple of float
+        How sure each group is: the smaller one of the probability of the weakest interaction that
+        holds it together, and of none with parameters of other groups. Empty for the sampler's
+        groups.
+    since : tuple of int
+        Number of the trial since which each group has stood. Groups that are learned from trials
+        are looked at after each quarter of these.
     """
 
     groups: tuple[tuple[str, ...], ...]
     shares: tuple[float, ...]
-    log_likelihood: float
+    log_likelihood: float | None
     n_trials: int
+    probabilities: tuple[float, ...] = ()
+    since: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         """Return a table, one line per group."""
-        lines = [
-            f"{len(self.groups)} groups learned from {self.n_trials} trials "
-            f"(log likelihood {self.log_likelihood:.1f})",
-            " share  parameters",
-        ]
-        for names, share in zip(self.groups, self.shares, strict=True):
-            lines.append(f"{share:6.1%}  {', '.join(names)}")
-        return "\n".join(lines)
+        fit = "" if self.log_likelihood is None else f" (log likelihood {self.log_likelihood:.1f})"
+        head = f"{len(self.groups)} groups learned from {self.n_trials} trials{fit}"
+        columns = [[" share", *(f"{share:6.1%}" for share in self.shares)]]
+        if self.probabilities:
+            columns.append(["  sure", *(f"{p:6.1%}" for p in self.probabilities)])
+        if self.since:
+            columns.append(["since trial", *(f"{number:11d}" for number in self.since)])
+        columns.append(["parameters", *(", ".join(names) for names in self.groups)])
+        return "\n".join([head, *("  ".join(row) for row in zip(*columns, strict=True))])
 
 
-def get_groups(study: Study) -> Groups:
-    """Return the groups of parameters that the sampler of a study works with.
-
-    Use :func:`optuna_hdbo.get_interactions` to learn which parameters interact: the sampler packs
-    all parameters into few groups, also those that interact with none.
-
-    They are read from the study's trials, in any process and from any storage, while the study
-    runs or afterwards. :class:`optuna_hdbo.AddGPUCBSampler` learns them anew now
-    and then; these are the latest.
+def get_groups(study: Study, *, source: Literal["trials", "sampler"] = "trials") -> Groups:
+    """Return the groups of parameters that interact.
 
     Parameters
     ----------
     study : optuna.study.Study
+    source : {"trials", "sampler"}
+        ``"trials"`` learns them from the completed trials of any sampler. They are those of
+        :func:`optuna_hdbo.get_interactions`: strong interactions connect parameters, and inert
+        parameters are in no group. ``"sampler"`` reads those that
+        :class:`optuna_hdbo.AddGPUCBSampler` works with, from any storage. Its default packs all
+        parameters into few groups, also those that interact with none, and learns them anew now
+        and then; these are the latest.
 
     Returns
     -------
@@ -83,7 +104,8 @@ def get_groups(study: Study) -> Groups:
     Raises
     ------
     ValueError
-        Where no trial of the study carries groups.
+        For ``"trials"``, as :func:`optuna_hdbo.get_interactions`. For ``"sampler"``, where no
+        trial of the study carries groups.
 
     Examples
     --------
@@ -92,12 +114,67 @@ def get_groups(study: Study) -> Groups:
     >>> study = optuna.load_study(study_name="tuning", storage="sqlite:///tuning.db")
     >>> print(get_groups(study))
     """
+    check_choice("source", source, ("trials", "sampler"))
     check_study(study)
+    return _of_trials(study) if source == "trials" else _of_sampler(study)
+
+
+def _of_trials(study: Study) -> Groups:
+    """Return the groups that strong interactions connect, and since when they have stood."""
+    effects = fitted_effects(study)
+    told = interactions_of(effects)
+    parts = {
+        frozenset(effects.space.domain.names[i] for i in term): variance
+        for term, variance in effects.findings.parts.items()
+    }
+    total = max(sum(parts.values()), 1e-12)
+    probability = {frozenset(pair.parameters): pair.probability for pair in told.pairs}
+    since = dict.fromkeys(told.groups, effects.trials[-1].number)
+    standing = set(told.groups)
+    for quarters in (3, 2, 1):
+        trials = effects.trials[: len(effects.trials) * quarters // 4]
+        if not standing or len(trials) < LEAST_TRIALS:
+            break
+        earlier = fitted_to(study.study_name, trials)
+        standing &= set(interactions_of(earlier).groups)
+        since |= dict.fromkeys(standing, trials[-1].number)
+    return Groups(
+        told.groups,
+        tuple(
+            sum(v for term, v in parts.items() if term <= set(group)) / total
+            for group in told.groups
+        ),
+        None,
+        told.n_trials,
+        tuple(_sureness(group, probability) for group in told.groups),
+        tuple(since[group] for group in told.groups),
+    )
+
+
+def _sureness(group: tuple[str, ...], probability: Mapping[frozenset[str], float]) -> float:
+    """Return how sure it is that parameters interact, and with no others."""
+    inside, weakest = {group[0]}, 1.0
+    while len(inside) < len(group):  # along the strongest links
+        link, name = max(
+            (probability[frozenset((a, b))], b) for a in inside for b in group if b not in inside
+        )
+        weakest = min(weakest, link)
+        inside.add(name)
+    out = [p for pair, p in probability.items() if len(pair & inside) == 1]
+    return min(weakest, 1.0 - max(out, default=0.0))
+
+
+def _of_sampler(study: Study) -> Groups:
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
-    for _, record in _records(trials[::-1]):
+    latest: Groups | None = None
+    since: dict[frozenset[str], int] = {}
+    for number, record in _records(trials):
         if (groups := _parse(record.get(ADDITIVE_FIT), known)) is not None:
-            return groups
+            latest = groups
+            since = {g: since.get(g, number) for g in map(frozenset, groups.groups)}
+    if latest is not None:
+        return replace(latest, since=tuple(since[frozenset(g)] for g in latest.groups))
     raise ValueError(
         f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
         f"the {len(trials)} trials of {study.study_name!r} carries any. The sampler's default "

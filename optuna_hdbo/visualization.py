@@ -274,7 +274,7 @@ def plot_groups(study: Study) -> Figure:
         Without plotly.
     """
     go = _plotly()
-    groups = get_groups(study)
+    groups = get_groups(study, source="sampler")
     found = zip(groups.groups, groups.shares, strict=True)
     shares = {", ".join(sorted(names, key=natural)): share for names, share in found}
     return go.Figure(bars(shares, "Groups of AddGPUCBSampler", "Share of the signal variance"))

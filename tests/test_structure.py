@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from optuna.trial import TrialState
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import Groups
 from optuna_hdbo import get_groups
+from optuna_hdbo import get_interactions
 from optuna_hdbo._study.attributes import CHUNK_LENGTH
+from optuna_hdbo.structure import _sureness
 
 
 FIT: dict[str, Any] = {
@@ -61,7 +64,7 @@ def study(storage: optuna.storages.BaseStorage) -> optuna.Study:
 
 def test_the_largest_share_comes_first(study: optuna.Study) -> None:
     add(study, attributes({"additive": FIT}))
-    found = get_groups(study)
+    found = get_groups(study, source="sampler")
     assert found.groups == EXPECTED.groups
     assert found.shares == pytest.approx(EXPECTED.shares)
     assert (found.log_likelihood, found.n_trials) == (-12.5, 30)
@@ -73,7 +76,7 @@ def test_the_latest_trial_that_carries_groups_counts(study: optuna.Study) -> Non
     add(study, attributes({"plain:inverse-square": FIT}))
     add(study, attributes(None, method=None))
     add(study, {})
-    assert get_groups(study).n_trials == 30
+    assert get_groups(study, source="sampler").n_trials == 30
 
 
 def test_a_table_for_people() -> None:
@@ -83,6 +86,62 @@ def test_a_table_for_people() -> None:
         " 75.0%  c",
         " 25.0%  a, b",
     ]
+    sure = replace(EXPECTED, log_likelihood=None, probabilities=(0.5, 0.995), since=(3, 120))
+    assert str(sure).splitlines() == [
+        "2 groups learned from 30 trials",
+        " share    sure  since trial  parameters",
+        " 75.0%   50.0%            3  c",
+        " 25.0%   99.5%          120  a, b",
+    ]
+
+
+def test_groups_have_stood_since_they_are_in_every_record(study: optuna.Study) -> None:
+    other = {**FIT, "groups": [["a", "c"], ["b"]]}
+    for fit in (FIT, other, {**FIT, "groups": [["b", "a"], ["c"]]}, FIT):
+        add(study, attributes({"additive": fit}))
+    assert get_groups(study, source="sampler").since == (2, 2)
+    add(
+        study,
+        attributes({"additive": {**FIT, "groups": [["a"], ["b"], ["c"]], "scales": [1] * 3}}),
+    )
+    assert get_groups(study, source="sampler").since == (4, 4, 2)
+
+
+@pytest.fixture(scope="module")
+def sum_with_a_product() -> optuna.Study:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b, c, _ = (trial.suggest_float(name, -1, 1) for name in "abcd")
+        return a * b + 0.4 * c
+
+    study.optimize(objective, n_trials=60)
+    return study
+
+
+def test_groups_are_learned_from_the_trials_of_any_sampler(
+    sum_with_a_product: optuna.Study,
+) -> None:
+    found = get_groups(sum_with_a_product)
+    assert found.groups[0] == ("a", "b")
+    assert ("c",) in found.groups
+    assert found.groups == get_interactions(sum_with_a_product).groups
+    # Over [-1, 1], a b has variance 1 / 9, and 0.4 c has 0.16 / 3.
+    assert found.shares[0] == pytest.approx((1 / 9) / (1 / 9 + 0.16 / 3), abs=0.05)
+    assert found.probabilities[0] > 0.95
+    assert found.since[0] in (14, 29, 44)
+    assert (found.n_trials, found.log_likelihood) == (60, None)
+    with pytest.raises(ValueError, match="source must be"):
+        get_groups(sum_with_a_product, source="storage")  # type: ignore[arg-type]
+
+
+def test_a_group_is_as_sure_as_its_weakest_link() -> None:
+    pairs = {"ab": 0.9, "bc": 0.8, "ac": 0.1, "ad": 0.05, "bd": 0.3, "cd": 0.0}
+    probability = {frozenset(pair): p for pair, p in pairs.items()}
+    assert _sureness(("a", "b", "c"), probability) == pytest.approx(0.7)
+    assert _sureness(("a", "b"), probability) == pytest.approx(0.2)
+    assert _sureness(("d",), probability) == pytest.approx(0.7)
+    assert _sureness(("a",), {}) == 1.0
 
 
 @pytest.mark.parametrize("n_trials", [0, 3])
@@ -90,7 +149,7 @@ def test_a_study_without_groups_is_refused(study: optuna.Study, n_trials: int) -
     study.sampler = FakeSampler(seed=0)
     study.optimize(mixed_objective, n_trials=n_trials)
     with pytest.raises(ValueError, match=f"none of the {n_trials} trials of 'tuning'"):
-        get_groups(study)
+        get_groups(study, source="sampler")
 
 
 HOSTILE: list[Any] = [
@@ -130,7 +189,7 @@ def test_what_is_no_fit_is_passed_over(fit: Any) -> None:
     study = optuna.create_study()
     add(study, attributes({"additive": FIT}))
     add(study, attributes({"additive": fit}))
-    assert get_groups(study).groups == EXPECTED.groups
+    assert get_groups(study, source="sampler").groups == EXPECTED.groups
 
 
 HUGE = json.dumps(FIT)
@@ -163,7 +222,7 @@ def test_what_is_no_suggestion_is_passed_over(text: str) -> None:
     add(study, attributes({"additive": FIT}))
     add(study, {"hdbo:suggestion:0": text})
     add(study, {"hdbo:suggestion:0": 3})
-    assert get_groups(study).groups == EXPECTED.groups
+    assert get_groups(study, source="sampler").groups == EXPECTED.groups
 
 
 def test_groups_of_a_running_trial_count() -> None:
@@ -172,14 +231,14 @@ def test_groups_of_a_running_trial_count() -> None:
     trial = study.ask()
     for key, value in attributes({"additive": FIT}).items():
         study._storage.set_trial_system_attr(trial._trial_id, key, value)
-    assert get_groups(study).groups == EXPECTED.groups
+    assert get_groups(study, source="sampler").groups == EXPECTED.groups
 
 
 def test_groups_are_read_and_not_changed() -> None:
     study = optuna.create_study()
     add(study, attributes({"additive": FIT}))
     before = copy.deepcopy(study.trials)
-    get_groups(study)
+    get_groups(study, source="sampler")
     assert study.trials == before
 
 
@@ -193,7 +252,7 @@ def test_a_learned_study_tells_another_process(tmp_path: Path) -> None:
         lambda trial: sum((trial.suggest_float(name, 0, 1) - 0.3) ** 2 for name in "uvwx"),
         n_trials=10,
     )
-    here = get_groups(study)
+    here = get_groups(study, source="sampler")
     assert sorted(name for group in here.groups for name in group) == list("uvwx")
     assert max(map(len, here.groups)) <= 2
     assert sum(here.shares) == pytest.approx(1.0)
@@ -201,7 +260,7 @@ def test_a_learned_study_tells_another_process(tmp_path: Path) -> None:
     script = (
         "import optuna, optuna_hdbo; "
         f"study = optuna.load_study(study_name='tuning', storage={url!r}); "
-        "print(optuna_hdbo.get_groups(study))"
+        "print(optuna_hdbo.get_groups(study, source='sampler'))"
     )
     there = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
