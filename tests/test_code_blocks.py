@@ -49,11 +49,6 @@ def finished(sampler: optuna.samplers.BaseSampler, **where: Any) -> optuna.Study
     return study
 
 
-def grouped() -> optuna.Study:
-    sampler = optuna_hdbo.AddGPUCBSampler(seed=0, n_startup_trials=6, update="all_groups")
-    return finished(sampler)
-
-
 def selected() -> optuna.Study:
     return finished(optuna_hdbo.VSBOSampler(seed=0, n_startup_trials=5, n_vs=2))
 
@@ -69,7 +64,7 @@ def trained(trial: optuna.Trial) -> Any:
 
 
 GIVEN: dict[str, Callable[[], dict[str, Any]]] = {
-    "docs/add-gp-ucb.md": lambda: {"study": grouped(), "optuna_hdbo": optuna_hdbo},
+    "docs/add-gp-ucb.md": lambda: {"AddGPUCBSampler": optuna_hdbo.AddGPUCBSampler},
     "docs/coming-from.md": lambda: {
         "HDBOSampler": optuna_hdbo.HDBOSampler,
         "optuna": optuna,
