@@ -42,10 +42,10 @@ BELOW = {
     "_figures": {"_core", "_story", "_study", "effects", "interactions", "structure"},
     "believed": {"_core", "_study", "importance"},
     "explanation": {"_story"},
-    "structure": {"_core", "_study", "methods"},
     "importance": {"_core", "_study", "methods"},
     "effects": {"_core", "_study", "importance"},
     "interactions": {"_core", "_study", "effects"},
+    "structure": {"_core", "_study", "methods", "effects", "interactions"},
     "visualization": {
         "_core",
         "_figures",
