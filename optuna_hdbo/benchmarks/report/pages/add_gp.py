@@ -6,7 +6,7 @@ the paper's data::
 
     run --problems trimodal-10-3-3,trimodal-24-11-2 --seeds 0-19 --out add_gp.jsonl --rivals
         "random,DIRECTSampler,GPUCBSampler:published,
-        AddGPUCBSampler:published,decomposition=known,ungrouped=centre,
+        AddGPUCBSampler:published,decomposition=known,max_group_size=60,ungrouped=centre,
         AddGPUCBSampler:published,max_group_size=1,AddGPUCBSampler:published,max_group_size=3"
     run --problems supernovae-20,cascade-22 --seeds 0-9 --trials 400 --out add_gp.jsonl --rivals
         "random,DIRECTSampler,GPUCBSampler:published,EISampler:maximiser=direct,REMBOSampler:d=9,
