@@ -105,6 +105,7 @@ def pool(n: int = 1, **_: Any) -> Executor:
     return ThreadPoolExecutor(n)
 
 
+@pytest.mark.filterwarnings("ignore:greenlet is not installed")  # no time is measured here
 @pytest.mark.parametrize(
     "page", [p for p in documented.PAGES if arguments_of(p)], ids=lambda page: page.name
 )

@@ -58,7 +58,14 @@ def _nsga2(seed: int) -> BaseSampler:
     return optuna.samplers.NSGAIISampler(seed=seed)
 
 
+def _needed(rival: str, package: str) -> None:
+    """Raise an error unless the package of a rival is installed."""
+    if importlib.util.find_spec(package) is None:
+        raise ValueError(f"the rival {rival} needs the {package} package, which is not installed.")
+
+
 def _gp(seed: int) -> BaseSampler:
+    _needed("gp", "torch")  # the sampler itself would say so after its startup trials
     if importlib.util.find_spec("greenlet") is None:
         warnings.warn(
             "greenlet is not installed, so GPSampler uses a slow fallback. Every comparison of "
@@ -66,12 +73,6 @@ def _gp(seed: int) -> BaseSampler:
             stacklevel=2,
         )
     return optuna.samplers.GPSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
-
-
-def _needed(rival: str, package: str) -> None:
-    """Raise an error unless the package of a rival is installed."""
-    if importlib.util.find_spec(package) is None:
-        raise ValueError(f"the rival {rival} needs the {package} package, which is not installed.")
 
 
 def _botorch(seed: int) -> BaseSampler:

@@ -127,8 +127,8 @@ def test_a_keyword_that_the_sampler_lacks(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("name", ["random", "tpe", "tpe-default", "cmaes", "gp"])
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
-@pytest.mark.filterwarnings("ignore:greenlet is not installed")  # Has a test of its own below.
-def test_rivals_of_optuna_itself(name: str) -> None:
+def test_rivals_of_optuna_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda package: package)  # all are there
     assert isinstance(registry.parse(name).build(catalogue.make("levy-20", 0), 0), BaseSampler)
 
 
@@ -137,6 +137,7 @@ def test_rivals_of_optuna_itself(name: str) -> None:
     [
         ("auto", "optunahub"),
         ("botorch", "botorch"),
+        ("gp", "torch"),
         ("smac", "smac"),
         ("turbo", "optunahub"),
     ],
@@ -151,7 +152,7 @@ def test_missing_packages_are_named(
 
 @pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
 def test_gp_without_greenlet_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda p: None if p == "greenlet" else p)
     with pytest.warns(UserWarning, match="flatters"):
         registry.parse("gp").build(catalogue.make("levy-20", 0), 0)
 
