@@ -82,15 +82,24 @@ def shrunk(words: list[str]) -> list[str]:
     return small
 
 
-def is_installed(label: str) -> bool:
-    """Tell whether the packages of a rival are there."""
+def is_installed(label: str, problem: str = "trimodal-10-3-3", seed: int = 0) -> bool:
+    """Tell whether the packages of a rival and of a problem are there; the default has groups."""
     try:
-        runner.plan(["trimodal-10-3-3"], [label], [0], 2)  # it has groups
+        runner.plan([problem], [label], [seed], 2)
     except ValueError as error:
         if "package" not in str(error):
             raise
         return False
     return True
+
+
+def has_its_packages(words: list[str]) -> bool:
+    """Tell whether the packages of a command's problems are there, and of those it reads."""
+    args = cli.make_parser().parse_args(words)
+    if args.command == "run":
+        problem, seed = cli.problem_names(args.problems)[0], cli.parse_seeds(args.seeds)[0]
+        return is_installed("random", problem, seed)
+    return all(has_its_packages(written) for written in needed(words))
 
 
 def needed(words: list[str]) -> list[list[str]]:
@@ -116,7 +125,7 @@ def test_benchmark_commands_run(
     monkeypatch.setattr(runner, "_workers", pool)
     monkeypatch.setattr(endurance, "ProcessPoolExecutor", pool)
     monkeypatch.setattr(structure, "TRIALS", {12: 12, 30: 12})
-    for words in arguments_of(page):
+    for words in filter(has_its_packages, arguments_of(page)):
         for written in needed(words):
             assert cli.main(shrunk(written)) == 0
         small = shrunk(words)
