@@ -18,3 +18,8 @@ def commands(page: Path) -> list[str]:
     lines = [piece for line in blocks.splitlines() for piece in re.split(r"&&|\|", line)]
     lines += re.findall(r"\| `((?:bash|python) [^`]+)` \|", text)
     return [line.strip() for line in lines if line.strip().startswith(RUNNERS)]
+
+
+def slug(title: str) -> str:
+    """Return the anchor of a heading, as GitHub and Sphinx make it."""
+    return re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-")

@@ -14,6 +14,7 @@ import pytest
 from documented import PAGES
 from documented import ROOT
 from documented import commands
+from documented import slug
 
 from optuna_hdbo.benchmarks import cli
 from optuna_hdbo.benchmarks.measure import constrained
@@ -65,13 +66,86 @@ def test_commands_are_understood(page: Path) -> None:
         check(command)
 
 
-def test_claims_have_commands() -> None:
-    page = ROOT / "docs" / "evidence.md"
-    rows = re.findall(r"^\| (?!Claim|---)(.+) \|$", page.read_text("utf-8"), re.MULTILINE)
-    assert len(rows) >= 25
-    cells = [row.split(" | ") for row in rows]
-    assert all(len(row) == 3 and row[2].startswith("`") for row in cells)
-    assert len(commands(page)) >= len(rows) + 4
+EVIDENCE = ROOT / "docs" / "evidence.md"
+
+
+def claims(heading: str) -> list[list[str]]:
+    """Return the cells of the rows of a section of the page on evidence."""
+    section = EVIDENCE.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[1:]
+    return [re.split(r" (?<!\\)\| ", line) for line in lines]
+
+
+def is_followed(command: str) -> bool:
+    """Tell whether a test follows a command: it runs tests, or one runs it at its smallest."""
+    return (
+        command.startswith(("python -m pytest ", "python -m optuna_hdbo.benchmarks "))
+        or command == "bash .ci/run"  # which runs every test
+        or command == "python -m optuna_hdbo warmup"  # test_warmup.py
+    )
+
+
+def test_every_claim_is_followed_by_a_test() -> None:
+    """Those of the benchmarks run in benchmarks/test_documented_commands.py."""
+    rows = [row for head in claims_of_pages() for row in claims(head)]
+    assert len(rows) >= 44
+    for row in rows:
+        assert len(row) == 3
+        assert is_followed(row[2].strip("`")), row[0]
+        assert row[2].strip("`") in commands(EVIDENCE)
+
+
+def claims_of_pages() -> list[str]:
+    return ["What is fast", "What finds good points", "What can be relied on"]
+
+
+def test_every_claim_of_the_readme_is_followed_by_a_test() -> None:
+    """A claim is quoted, and its check is a command, or a link to one."""
+    for _, check in claims("The README, claim by claim"):
+        links = re.findall(r"\]\(([\w.-]*#[\w-]+)\)", check)
+        found = re.findall(r"`([^`]+)`", check)
+        assert links or found, check
+        assert all(is_followed(command) for command in found), check
+
+
+def units(text: str) -> list[str]:
+    """Return the bullets, the rows of tables and the caption of the README, in one line each."""
+    text = re.sub(r"```.*?```", "", text.split("\n## More\n")[0], flags=re.DOTALL)
+    pieces = re.findall(r"^- .+?(?=\n- |\n\n)", text, re.MULTILINE | re.DOTALL)
+    pieces += [line for line in text.splitlines() if re.match(r"\| (?!\||Sampler)[^-]", line)]
+    pieces += re.findall(r"^\*[A-Z].+?\*$", text, re.MULTILINE | re.DOTALL)
+    return [plain(piece) for piece in pieces]
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("`", "").split())
+
+
+def test_every_bullet_and_row_of_the_readme_is_quoted() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    quotes = [
+        plain(row[0].strip('"').replace("\\|", "|"))
+        for row in claims("The README, claim by claim")
+    ]
+    assert [quote for quote in quotes if quote not in plain(readme)] == []
+    found = units(readme)
+    assert len(found) >= 27
+    assert [unit for unit in found if not any(quote in unit for quote in quotes)] == []
+
+
+def test_what_is_said_of_the_picture() -> None:
+    runs = json.loads((ROOT / "docs" / "figures" / "regret.json").read_text(encoding="utf-8"))
+    reached = {
+        rival: [
+            run["improvements"][-1][1]
+            for run in runs
+            if (run["rival"], run["problem"]) == (rival, "hartmann6-50")
+        ]
+        for rival in ("HDBOSampler", "gp")
+    }
+    assert statistics.median(reached["gp"]) < statistics.median(reached["HDBOSampler"])
+    second_best = [regret for regret in reached["HDBOSampler"] if 0.11 < regret < 0.13]
+    assert len(second_best) > 2.5
 
 
 @pytest.mark.parametrize(
@@ -93,8 +167,7 @@ def slugs(page: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub and Sphinx make them."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    plain = [re.sub(r"[^\w\- ]", "", title.lower()) for title in titles]
-    return {title.strip().replace(" ", "-") for title in plain}
+    return {slug(title) for title in titles}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

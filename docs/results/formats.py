@@ -1,0 +1,47 @@
+"""How the pages write numbers and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence
+
+import numpy as np
+from kept import FloatArray
+
+
+def listed(cells: Sequence[str]) -> str:
+    """Return a row of a table."""
+    return "|" + "".join(f" {cell} |" if cell else " |" for cell in cells)
+
+
+def quartiles(runs: FloatArray) -> str:
+    """Return median and quartiles, as the benchmarks' report has them."""
+    low, middle, high = np.quantile(runs, [0.25, 0.5, 0.75])
+    return f"{middle:.3g} ({low:.3g}, {high:.3g})"
+
+
+def two_digits(value: float) -> str:
+    """Return two significant digits, and at most four decimals."""
+    if value < 0.001:
+        return f"{value:.4f}"
+    return f"{value:#.2g}".removesuffix(".") if value < 99.5 else f"{float(f'{value:.2g}'):.0f}"
+
+
+def median_and_largest(runs: FloatArray) -> str:
+    """Return the median and the largest."""
+    return f"{two_digits(float(np.median(runs)))}, {two_digits(float(runs.max()))}"
+
+
+def mean_and_error(runs: FloatArray) -> str:
+    """Return the mean and its standard error."""
+    return f"{runs.mean():#.3g} ± {runs.std() / np.sqrt(len(runs)):.2g}"
+
+
+def short(value: float) -> str:
+    """Return two decimals, without a zero in front."""
+    return f"{value:.2f}".removeprefix("0")
+
+
+def bold(cells: list[str], best: Iterable[bool]) -> list[str]:
+    """Return cells, the best ones bold."""
+    return [f"**{cell}**" if b else cell for cell, b in zip(cells, best, strict=True)]

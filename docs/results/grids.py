@@ -1,0 +1,185 @@
+"""Tables with a row per sampler and a column per problem, or the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from formats import listed
+from formats import mean_and_error
+from formats import median_and_largest
+from formats import quartiles
+from kept import FloatArray
+from kept import Kept
+
+
+Cell = Callable[[FloatArray], str]
+"""Numbers of the runs, shape (seeds,) -> text."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table with a row per sampler and a column per problem, or the other way round.
+
+    Parameters
+    ----------
+    file : str
+        The kept results, see :class:`kept.Kept`.
+    page : str
+        The page that has the table.
+    rivals, problems : mappings of str to str
+        Samplers and problems -> what the page calls them, in the order of the table.
+    cell : Cell
+    by_problem : bool
+        Whether the rows are problems.
+    measure : str
+    n_seeds : int
+        At most so many seeds count, the first ones.
+    """
+
+    file: str
+    page: str
+    rivals: Mapping[str, str]
+    problems: Mapping[str, str]
+    cell: Cell
+    by_problem: bool = False
+    measure: str = "regret"
+    n_seeds: int = 1000
+
+    def rows(self) -> list[str]:
+        """Return the rows, without the head."""
+        kept = Kept(self.file)
+        rows, columns = self.rivals, self.problems
+        if self.by_problem:
+            rows, columns = columns, rows
+        lines = []
+        for row, title in rows.items():
+            pairs = [(row, c) if self.by_problem else (c, row) for c in columns]
+            runs = [kept.last(*pair, self.measure)[: self.n_seeds] for pair in pairs]
+            lines.append(listed([title, *(self.cell(r) if len(r) else "" for r in runs)]))
+        return lines
+
+
+def code(*labels: str) -> dict[str, str]:
+    """Return samplers under their own names."""
+    return {label: f"`{label}`" for label in labels}
+
+
+def plain(*problems: str) -> dict[str, str]:
+    """Return problems under their own names."""
+    return {name: name for name in problems}
+
+
+GP_UCB = "GPUCBSampler:published,maximiser=direct+gradient,kernel=matern52"
+
+GRIDS = [
+    Grid(
+        "add_gp",
+        "add-gp-ucb",
+        {
+            "random": "`RandomSampler`",
+            "GPUCBSampler:published": "`GPUCBSampler.as_published()`",
+            "AddGPUCBSampler:published,decomposition=known,max_group_size=60,ungrouped=centre": (
+                "`AddGPUCBSampler.as_published()` with the true groups"
+            ),
+            "AddGPUCBSampler:published,max_group_size=3": (
+                "`AddGPUCBSampler.as_published(max_group_size=3)`"
+            ),
+        },
+        plain("trimodal-24-11-2", "trimodal-40-35-1"),
+        quartiles,
+    ),
+    Grid(
+        "vs_bo",
+        "vs-bo",
+        code(
+            "random",
+            "REMBOSampler:d=4",
+            "REMBOSampler:d=6",
+            "REMBOSampler:d=6,n_embeddings=4",
+            "HeSBOSampler:d=4",
+            "HeSBOSampler:d=6",
+            "ALEBOSampler:d=4",
+            "EISampler",
+            "AddGPUCBSampler:published",
+            "BAxUSSampler",
+            "VSBOSampler",
+        ),
+        plain("fbranin-50", "fhm6-50", "fst4-50"),
+        quartiles,
+    ),
+    Grid(
+        "vs_bo",
+        "vs-bo",
+        code("VSBOSampler", "REMBOSampler:d=6", "HeSBOSampler:d=6"),
+        plain("rover-60", "vehicle-124"),
+        quartiles,
+    ),
+    Grid(
+        "embeddings",
+        "baselines",
+        {
+            "random": "`RandomSampler`",
+            "HeSBOSampler:d=4": "`HeSBOSampler(d=4)`",
+            "HeSBOSampler:d=20": "`HeSBOSampler(d=20)`",
+            "REMBOSampler:d=4": "`REMBOSampler(d=4)`",
+            "REMBOSampler:d=6,n_embeddings=4": "`REMBOSampler(d=6, n_embeddings=4)`",
+            "BAxUSSampler": "`BAxUSSampler()`",
+        },
+        plain("branin-100", "hartmann6-100", "branin-1000", "hartmann6-1000"),
+        quartiles,
+    ),
+    Grid(
+        "ms_ucb",
+        "ms-ucb",
+        {
+            "MSUCBSampler:published": "MS-UCB as published",
+            "MSUCBSampler:published,d=1000,anchors=None": "GP-UCB: the same on the whole cube",
+            **code(
+                "LineBOSampler",
+                "DropoutUCBSampler:published",
+                "REMBOSampler:d=5",
+                "HeSBOSampler:d=5",
+                "SRESampler:d=5",
+            ),
+        },
+        plain("ackley-50", "levy-50", "ellipsoid-50", "camelback-50"),
+        quartiles,
+    ),
+    Grid(
+        "bamsoo",
+        "bamsoo",
+        {
+            **code("SOOSampler:published", "BaMSOOSampler:published", "BaMSOOSampler"),
+            GP_UCB: "the paper's GP-UCB",
+        },
+        plain("terms-4"),
+        quartiles,
+    ),
+    Grid(
+        "gp_mi",
+        "gp-mi",
+        code("GPMISampler:published", "EISampler:published"),
+        plain("gp-2", "gp-4"),
+        mean_and_error,
+        by_problem=True,
+        measure="average_regret",
+    ),
+    Grid(
+        "mixed",
+        "search-spaces",
+        {"HDBOSampler": "", "tpe-default": "", "random": ""},
+        {
+            "ackley-53": "`ackley-53`: 50 binary parameters and three real ones",
+            "features-100": "`features-100`: which of 100 columns a classifier sees",
+            "mixint-f3-20": "`mixint-f3-20`: 16 integers, four real ones; separable",
+            "mixint-f8-20": "`mixint-f8-20`: a valley",
+            "mixint-f10-20": "`mixint-f10-20`: ill-conditioned",
+            "mixint-f15-20": "`mixint-f15-20`: many local optima",
+            "mixint-f21-20": "`mixint-f21-20`: peaks without an order",
+        },
+        median_and_largest,
+        by_problem=True,
+    ),
+]

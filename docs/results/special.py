@@ -1,0 +1,290 @@
+"""Tables of the pages that are not simple grids, made from the kept results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from formats import bold
+from formats import listed
+from formats import median_and_largest
+from formats import short
+from formats import two_digits
+from grids import GP_UCB
+from kept import FloatArray
+from kept import Kept
+from kept import read
+
+from optuna_hdbo.benchmarks.report.pages import bamsoo
+from optuna_hdbo.benchmarks.report.pages import family
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+def bbob(dim: int) -> list[str]:
+    """Return the three rows of ranks on the BBOB functions."""
+    kept = Kept("bbob")
+    names = [p for p in kept.problems() if p.endswith(f"-{dim}")]
+    curves = {
+        rival: np.array([kept.runs(name, rival)[1][0] for name in names])
+        for rival in kept.rivals()
+    }
+    curves = {label: np.maximum(regrets, family.SMALLEST) for label, regrets in curves.items()}
+    ranks = family.ranks(curves)
+    errors = ranks.std(axis=0) / np.sqrt(len(ranks))
+    means = ranks.mean(axis=0)
+    last = np.array([regrets[:, -1] for regrets in curves.values()])
+    ahead = (last < last[0]).sum(axis=1)
+    shares = np.array([float(p[-1]) for p in shares_reached(curves)])
+    shown = [f"{m:.2f} ± {short(e)}" for m, e in zip(means, errors, strict=True)]
+    return [
+        listed([f"mean rank, {dim} parameters", *bold(shown, means == means.min())]),
+        listed(
+            ["share of targets reached", *bold([short(x) for x in shares], shares == shares.max())]
+        ),
+        listed(
+            [
+                "better than gp on",
+                "-",
+                *bold([str(n) for n in ahead[1:]], ahead[1:] == ahead.max()),
+            ]
+        ),
+    ]
+
+
+def shares_reached(curves: Mapping[str, FloatArray]) -> list[FloatArray]:
+    """Return the profiles, from regrets after the startup and after the last trial alone."""
+    long = {
+        label: np.repeat(regrets, [registry.N_STARTUP_TRIALS, 1], axis=1)
+        for label, regrets in curves.items()
+    }
+    return list(family.profiles(long).values())
+
+
+def tree_losses() -> list[str]:
+    """Return rows of the losses of trees on the functions of the BaMSOO paper."""
+    kept = Kept("bamsoo")
+    lines = []
+    for problem in bamsoo.PROBLEMS:
+        for rival in kept.rivals():
+            seeds, regrets = kept.runs(problem, rival)
+            losses = np.median(np.log10(np.maximum(regrets, bamsoo.FLOOR)), axis=0)
+            cells = [f"{loss:.1f}" for loss in losses] + ["—"] * (4 - len(losses))
+            name = "the paper's GP-UCB" if rival == GP_UCB else f"`{rival}`"
+            lines.append(listed([problem, name, str(len(seeds)), *cells]))
+        public = [f"{x:.1f}" for x in bamsoo.BEST_PUBLIC[problem]]
+        lines.append(listed([problem, "best public", "1-2", *public]))
+    return lines
+
+
+def hypervolumes() -> list[str]:
+    """Return rows of the last hypervolumes of one seed."""
+    kept = Kept("multi")
+    lines = []
+    for name in kept.problems():
+        runs = [
+            kept.last(name, rival, "hypervolume")[:1]
+            for rival in ("HDBOSampler", "tpe-default", "nsga2", "gp")
+        ]
+        best = max(r[0] for r in runs if len(r))
+        cells = [f"{r[0]:.4g}" if len(r) else "" for r in runs]
+        lines.append(
+            listed([f"`{name}`", *bold(cells, [len(r) > 0 and r[0] == best > 0 for r in runs])])
+        )
+    return lines
+
+
+def median_hypervolumes() -> list[str]:
+    """Return rows of the median hypervolumes of five seeds."""
+    kept = Kept("multi")
+    lines = []
+    for name in ("dtlz2", "wfg9"):
+        medians = [
+            np.median(kept.last(name, rival, "hypervolume")[:5])
+            for rival in ("HDBOSampler", "tpe-default", "nsga2")
+        ]
+        cells = [f"{m:#.3g}" for m in medians]
+        lines.append(listed([f"`{name}`", *bold(cells, np.array(medians) == max(medians))]))
+    return lines
+
+
+BRANCHING = {
+    "jenatton": "`jenatton`: four leaves of a tree | 60",
+    "pipeline": "`pipeline`: three models with six parameters each, and four for all | 120",
+    "network": "`network`: one to six layers, a width for each | 100",
+}
+
+
+def conditional() -> list[str]:
+    """Return rows of the regrets on problems that branch."""
+    kept = Kept("conditional")
+    rivals = ("HDBOSampler", "GPUCBSampler", "tpe-default", "tpe-group", "gp", "random")
+    return [
+        listed([title, *(median_and_largest(kept.last(name, rival)) for rival in rivals)])
+        for name, title in BRANCHING.items()
+    ]
+
+
+N_SAMPLES = 569
+"""Of the data set of the problem ``models``."""
+
+
+def models() -> list[str]:
+    """Return the rows of the choice of a scikit-learn model."""
+    kept = Kept("conditional")
+    rivals = ("HDBOSampler", "tpe-default", "tpe-group", "gp", "random")
+    errors = np.array([kept.last("models", rival) for rival in rivals])
+    more = N_SAMPLES * (errors - errors.min(axis=0)).mean(axis=1)
+    return [
+        listed(["median error rate", *(f"{m:.4f}" for m in np.median(errors, axis=1))]),
+        listed(
+            [
+                f"wrong samples (of {N_SAMPLES}) more than in the best run of the seed, mean",
+                *(f"{m:.1f}" for m in more),
+            ]
+        ),
+    ]
+
+
+FUNCTIONS = {
+    "six with interactions": ("draws", "uneven", "friedman", "twice", "products", "mixed"),
+    "one without": ("singles",),
+}
+
+
+def structures() -> list[str]:
+    """Return rows of how often known interactions are found."""
+    lines = read("structures")
+    rows = []
+    for title, families in FUNCTIONS.items():
+        for sampler in ("random", "tpe"):
+            for dim in (12, 30):
+                runs = [
+                    line
+                    for line in lines
+                    if line["sampler"] == sampler
+                    and line["function"] in {f"{f}-{dim}" for f in families}
+                ]
+                rows.append(
+                    _structure([title, str(dim), "TPE" if sampler == "tpe" else sampler], runs)
+                )
+    return rows
+
+
+def _structure(head: list[str], runs: Sequence[Mapping[str, Any]]) -> str:
+    right, wrong, missed, n_pairs = (
+        sum(run[key] for run in runs) for key in ("right", "wrong", "missed", "n_pairs")
+    )
+    f1 = f"{2 * right / (2 * right + wrong + missed):.2f}" if right else ""
+    rand, seconds = np.mean([r["rand"] for r in runs]), np.median([r["seconds"] for r in runs])
+    cells = [str(len(runs)), f1, f"{wrong} of {n_pairs}", f"{rand:.2f}", f"{seconds:.1f} s"]
+    return listed([*head, *cells])
+
+
+SAMPLERS = {"random": "random", "tpe": "TPE", "AddGPUCBSampler": "`AddGPUCBSampler`"}
+
+
+def readme_example() -> list[str]:
+    """Return rows of the interactions that are found in the README's example."""
+    lines = read("readme_example")
+    rows = []
+    for sampler, title in SAMPLERS.items():
+        for n_trials in (100, 200):
+            runs = [
+                line
+                for line in lines
+                if (line["sampler"], line["n_trials"]) == (sampler, n_trials)
+            ]
+            found = sum(run["group"] for run in runs)
+            false = sum(run["false"] for run in runs)
+            rows.append(listed([title, str(n_trials), f"{found} of {len(runs)}", str(false)]))
+    return rows
+
+
+def found_optima() -> list[str]:
+    """Return what is said of HDBOSampler on Hartmann's and Shekel's functions."""
+    kept = Kept("optima")
+    near, wells, inert = (
+        int((kept.last(problem, "HDBOSampler") < 0.01).sum())
+        for problem in ("hartmann6-6", "shekel-4", "hartmann6-50")
+    )
+    return [
+        f"{near} of 10 studies on Hartmann's function of 6 parameters, in {wells} of 10 on "
+        f"Shekel's of 4 parameters, and in {inert} of 10 where 44 parameters without effect"
+    ]
+
+
+def coverage() -> list[str]:
+    """Return what is said of the intervals of HDBOSampler."""
+    shares = [line["coverage"] for line in read("calibration")]
+    low, high = f"{min(shares):.2f}".removeprefix("0"), f"{max(shares):.2f}"
+    return [f"On {len(shares)} tuning problems, 95 % intervals held {low} to {high} of the values"]
+
+
+def beside_gp_on_mixed() -> list[str]:
+    """Return what is said of GPSampler on mixed spaces, one seed."""
+    kept = Kept("mixed")
+    pairs = {}
+    for name in kept.problems():
+        ours, gp = (two_digits(kept.last(name, rival)[0]) for rival in ("HDBOSampler", "gp"))
+        pairs[name.removeprefix("mixint-").removesuffix("-20")] = f"{ours} : {gp}"
+    ahead = [f"{pairs[name]} on `{name}`" for name in ("ackley-53", "features-100")]
+    ahead += [f"{pairs[name]} on {name}" for name in ("f3", "f8", "f10")]
+    return [
+        f"{', '.join(ahead[:-1])} and {ahead[-1]}",
+        f"behind on f15 with {pairs['f15']} and on f21 with {pairs['f21']}",
+    ]
+
+
+def ahead_in_hypervolume() -> list[str]:
+    """Return what is said of HDBOSampler beside its rivals on several objectives."""
+    kept = Kept("multi")
+    names = kept.problems()
+    ahead, ratios = {}, []
+    for rival in ("tpe-default", "nsga2", "gp"):
+        ahead[rival] = {
+            name
+            for name in names
+            if len(theirs := kept.last(name, rival, "hypervolume"))
+            and kept.last(name, "HDBOSampler", "hypervolume")[0] > theirs[0]
+        }
+    for name in names:
+        seconds = kept.last(name, "gp", "cpu")
+        if len(seconds):
+            ratios.append(seconds[0] / kept.last(name, "HDBOSampler", "cpu")[0])
+    both = ahead["tpe-default"] & ahead["nsga2"]
+    words = {8: "eight", 9: "nine", 10: "ten"}
+    return [
+        f"is ahead of TPE and NSGA-II on {len(both)} of {len(names)} problems",
+        f"is ahead on {words[len(ahead['gp'])]} of them",
+        f"{min(ratios):.0f} to {max(ratios):.0f} times that of `HDBOSampler`, "
+        f"{np.median(ratios):.0f} times at the median",
+    ]
+
+
+def depth_limits() -> list[str]:
+    """Return what is said of the two readings of the limit of depth."""
+    kept = Kept("depth_limit")
+    counts = {}
+    for rival in ("SOOSampler", "BaMSOOSampler"):
+        for settings in ("", "published"):
+            pair = [f"{rival}:{settings}".rstrip(":"), f"{rival}:{settings},depth_limit=fixed"]
+            growing, fixed = (
+                np.concatenate(
+                    [kept.last(name, label.replace(":,", ":")) for name in kept.problems()]
+                )
+                for label in pair
+            )
+            counts[rival, settings] = (
+                int((fixed < growing).sum()),
+                int((fixed > growing).sum()),
+                len(fixed),
+            )
+    (a, b, n), (c, d, m) = counts["SOOSampler", ""], counts["BaMSOOSampler", ""]
+    (e, f, p), (g, h, q) = counts["SOOSampler", "published"], counts["BaMSOOSampler", "published"]
+    return [
+        f'`"fixed"` was better in {a} of {n} runs of SOO and worse in {b}, and better in {c} of '
+        f"{m} runs of BaMSOO and worse in {d}",
+        f"As published the counts are {e} and {f} of {p}, and {g} and {h} of {q}.",
+    ]

@@ -1,0 +1,52 @@
+"""Tables of the pages, made from the kept results.
+
+    python docs/results/tables.py vs-bo
+
+prints the rows of the tables of ``docs/vs-bo.md``, and figures that its sentences have. Without a
+name, those of all pages are printed. A test compares them with the pages. ``kept.py`` writes the
+files that they are made from.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+
+import special
+from grids import GRIDS
+
+
+TABLES: list[tuple[str, Callable[[], list[str]]]] = [
+    *((grid.page, grid.rows) for grid in GRIDS),
+    ("bamsoo", special.tree_losses),
+    ("hdbo", functools.partial(special.bbob, 20)),
+    ("hdbo", functools.partial(special.bbob, 10)),
+    ("interactions", special.structures),
+    ("interactions", special.readme_example),
+    ("search-spaces", special.conditional),
+    ("search-spaces", special.models),
+    ("several-objectives", special.hypervolumes),
+    ("several-objectives", special.median_hypervolumes),
+]
+"""Page, and a function that returns rows of one of its tables."""
+
+SENTENCES: list[tuple[str, Callable[[], list[str]]]] = [
+    ("bamsoo", special.depth_limits),
+    ("hdbo", special.found_optima),
+    ("hdbo", special.coverage),
+    ("search-spaces", special.beside_gp_on_mixed),
+    ("several-objectives", special.ahead_in_hypervolume),
+]
+"""Page, and a function that returns parts of its sentences."""
+
+
+def main(names: list[str]) -> None:
+    """Print rows, a blank line after each table."""
+    for page, rows in [*TABLES, *SENTENCES]:
+        if not names or page in names:
+            print("\n".join([f"{page}.md", *rows()]), end="\n\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
