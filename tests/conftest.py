@@ -43,7 +43,6 @@ WHOLE = [
     "test_resume.py",
     "test_samplers.py",
     "test_security.py",
-    "test_warmup.py",
 ]
 """What is about storages, processes, Optuna and whole studies."""
 
@@ -73,14 +72,17 @@ optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
 FIRST = (
-    "test_warmup",
-    # These need no compiled code. Until they have ended, one worker has compiled it for all.
+    "test_environments",  # compiles everything for all
+    # These need no compiled code. Until they have ended, it is there.
     "test_release",
-    "problems",
     "test_compile",
+    "problems",
     "test_sampler_base",
+    "test_space",
+    "test_history",
+    "test_layering",
+    "test_docs",
     # The longest: a worker that began one of them last would be waited for by all others.
-    "test_environments",
     "test_hostile",
     "test_optuna_contract",
     "test_samplers",

@@ -789,14 +789,14 @@ def test_trials_that_were_listed_are_those_of_the_same_study() -> None:
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_sampler_does_not_wait_for_a_thread_that_it_does_not_have() -> None:
     """Another thread may be computing a point, and hold the lock, when a process is forked."""
-    sampler = optuna_hdbo.SOOSampler(seed=0)
+    sampler = FakeSampler(seed=0, n_startup_trials=1)
     study = optuna.create_study(sampler=sampler)
-    study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+    study.optimize(two_floats, n_trials=2)
     with sampler._lock:
         child = os.fork()
         if child == 0:
             signal.alarm(60)
-            study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=2)
+            study.optimize(two_floats, n_trials=2)
             os._exit(0)
     _, status = os.waitpid(child, 0)
     assert status == 0

@@ -56,18 +56,26 @@ def package(tmp_path: Path) -> Path:
     return folder
 
 
-def run(package: Path, script: str = SCRIPT, **env: str) -> list[str]:
+def start(package: Path, script: str = SCRIPT, **env: str) -> subprocess.Popen[str]:
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "COV_"))}
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", script],
         env={**inherited, "PYTHONPATH": str(package.parents[1]), **env},
         cwd=package.parents[1],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+
+
+def finish(process: subprocess.Popen[str]) -> list[str]:
+    out, error = process.communicate()
+    assert process.returncode == 0, error
+    return out.split()
+
+
+def run(package: Path, script: str = SCRIPT, **env: str) -> list[str]:
+    return finish(start(package, script, **env))
 
 
 def test_an_upgraded_callee_is_not_served_stale(package: Path) -> None:
@@ -100,6 +108,15 @@ def test_spoiled_files_are_compiled_anew(package: Path, content: bytes) -> None:
         path.write_bytes(content)
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "0"]
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"], "mended"
+
+
+@pytest.mark.parametrize("race", range(int(os.environ.get("HDBO_RACES", "1"))))
+def test_two_processes_compile_at_once(package: Path, race: int) -> None:
+    """From one empty cache: they take the same names for the files of the same functions."""
+    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
+    both = [start(package, **env) for _ in range(2)]
+    assert [finish(process)[:3] for process in both] == [["2.0", "nan", "0.0"]] * 2
+    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"]
 
 
 def test_a_folder_that_vanishes_is_done_without(package: Path) -> None:
