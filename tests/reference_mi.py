@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.special import kv
 
 from optuna_hdbo._core.gp.kernel import Kernel
 
@@ -12,6 +13,9 @@ from optuna_hdbo._core.gp.kernel import Kernel
 def correlation(kind: str, r2: float) -> float:
     if kind == "se":
         return math.exp(-0.5 * r2)
+    if kind == "matern3":
+        t = math.sqrt(6.0 * r2)
+        return t**3 * float(kv(3, t)) / 8.0 if t > 0.0 else 1.0
     r = math.sqrt({"matern32": 3.0, "matern52": 5.0}[kind] * r2)
     return (1.0 + r + (r * r / 3.0 if kind == "matern52" else 0.0)) * math.exp(-r)
 

@@ -33,6 +33,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.known import KernelParams
+from optuna_hdbo._core.gp.matern3 import KIND as UNFITTED
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.maximise.multistart import Effort
@@ -109,7 +110,7 @@ class GPMI:
         check_number("delta", delta, above=0.0, below=1.0)
         check_beta(beta)
         check_number("min_exploration", min_exploration, least=0.0)
-        check_choice("kernel", kernel, tuple(KINDS))
+        check_choice("kernel", kernel, (*KINDS, UNFITTED))
         check_number("noise", noise, above=0.0, most=1.0, optional=True)
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_integer("max_group_size", max_group_size, 1, optional=True)
@@ -126,6 +127,13 @@ class GPMI:
         self.alternate = alternate
         self.kernel = kernel
         self._fixed, self._cache = KernelParams.parse(kernel_params), FactorCache()
+        if kernel == UNFITTED:
+            if self._fixed is None:
+                raise ValueError(
+                    f"kernel must be one of {', '.join(KINDS)} without kernel_params, but got "
+                    f"{kernel!r}, which cannot be fitted."
+                )
+            kernel = "matern52"  # of the constraints
         known = check_decomposition(decomposition)
         check_group_sizes(known, max_group_size)
         self._additive: AdditiveModel | None = None

@@ -48,7 +48,8 @@ class GPMISampler(PublishedSampler):
         Smallest phi of ``"mi"`` and ``"ucb"``, in standard deviations. The paper has 0.
     alternate : bool
         Whether half of the queries maximise the expected improvement instead.
-    kernel : {"matern52", "matern32", "se"}
+    kernel : {"matern52", "matern32", "se", "matern3"}
+        ``"matern3"`` has the smoothness 3, and needs ``kernel_params``: it cannot be fitted.
     ard : bool
         A lengthscale per parameter, or one for all; additive models have one per parameter.
     priors : bool

@@ -272,15 +272,16 @@ def test_extreme_deltas_are_legal(delta: float) -> None:
     assert np.all((suggestion.x >= 0.0) & (suggestion.x <= 1.0))
 
 
-def test_known_hyperparameters_are_used_and_nothing_is_fitted() -> None:
+@pytest.mark.parametrize("kind", ["se", "matern3"])
+def test_known_hyperparameters_are_used_and_nothing_is_fitted(kind: str) -> None:
     domain = make_domain(None, None)
     ledger = Ledger.started(domain, 6, peak)
     seen = ledger.seen()
     params = {"lengthscale": {"x0": 0.3, "x1": 0.6}, "scale": 1.5, "noise": 1e-3}
-    method = GPMI(alternate=False, kernel="se", kernel_params=params)
+    method = GPMI(alternate=False, kernel=kind, kernel_params=params)
     suggestion = method.suggest(domain, seen, Streams(0))
     assert not suggestion.record
-    kernel = make_kernel(domain, kind="se")
+    kernel = make_kernel(domain, kind=kind)
     kernel = replace(kernel, lengthscales=np.array([0.3, 0.6]), scales=np.array([1.5]), noise=1e-3)
     gamma = reference_mi.gamma(kernel, seen.X)
 
@@ -303,3 +304,5 @@ def test_known_hyperparameters_must_fit_the_parameters_and_the_model() -> None:
     method = GPMI(kernel_params={"lengthscale": {"x0": 0.3}})
     with pytest.raises(ValueError, match="must name every parameter of the study"):
         method.validate(make_domain(None, None))
+    with pytest.raises(ValueError, match=r"^kernel must be one of .* without kernel_params"):
+        GPMI(kernel="matern3")

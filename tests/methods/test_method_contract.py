@@ -76,6 +76,7 @@ METHODS |= {
     "soo in two": lambda: SOO(branching=2, depth_exponent=0.8),
     "bamsoo in two": lambda: BaMSOO(branching=2, n_cyc=3, ard=False, patience=20),
     "bamsoo, published": lambda: BaMSOO(**published(BaMSOO, depth_exponent=0.7, patience=300)),
+    "gp-mi, known": lambda: GPMI(kernel_params={"lengthscale": 0.3}, kernel="matern3"),
     "bamsoo, known": lambda: BaMSOO(
         width=None, penalty=None, kernel_params={"lengthscale": 0.3}, kernel="se"
     ),

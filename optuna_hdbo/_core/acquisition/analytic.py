@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.climb import climb_together
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import acquisition as jit
@@ -105,6 +107,9 @@ class Analytic:
 
     def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Return the value at a point (D,) and its gradient, shape (D,)."""
+        if not self.kernel.is_compiled:
+            values, gradients = self.slopes(x[None])
+            return float(values[0]), gradients[0]
         columns, inverse = self.kernel.columns, self.kernel.inverse
         by_feature = np.empty(len(columns))
         work = np.empty((4, len(self.posterior.alpha)))
@@ -113,6 +118,18 @@ class Analytic:
         gradient = np.zeros(len(x))
         gradient[columns] = by_feature * inverse
         return value, gradient
+
+    def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values at points (m, D), shape (m,), and their gradients (m, D).
+
+        This is for the whole posterior, not for one group's component.
+        """
+        here = PosteriorAt(self.posterior, X)
+        values, by_mean, by_variance = np.empty((3, len(X)))
+        jit.slopes_of_utilities(
+            self.code, np.array(self.p), here.mean, here.variance, values, by_mean, by_variance
+        )
+        return values, here.gradients(by_mean, by_variance)
 
     def ascend(
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
@@ -125,6 +142,9 @@ class Analytic:
         values : FloatArray, shape (S,)
             The largest is never below those of the starts.
         """
+        if not self.kernel.is_compiled:
+            units = np.minimum(self.kernel.lengthscales, 1.0)
+            return climb_together(self.slopes, X, free, units, n_steps, tol)
         columns = self.kernel.columns
         climbed = np.ascontiguousarray(X[:, columns])
         values = ascend(

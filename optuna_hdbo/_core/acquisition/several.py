@@ -19,7 +19,6 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fronts import Boxes
 from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._jit import acquisition as single
 from optuna_hdbo._jit import hypervolume as jit
 
 
@@ -145,13 +144,9 @@ class SeveralObjectives:
             for j, here in enumerate(at):
                 gradients += here.gradients(by_mean[:, j], by_variance[:, j])
         for term in self.feasible:
-            here = PosteriorAt(term.posterior, X)
-            height, by_mean, by_variance = _empty(here.mean)
-            single.slopes_of_utilities(
-                term.code, np.array(term.p), here.mean, here.variance, height, by_mean, by_variance
-            )
+            height, by_column = term.slopes(X)
             values += height
-            gradients += here.gradients(by_mean, by_variance)
+            gradients += by_column
         return values, gradients
 
     def _improvement(self, X: FloatArray) -> tuple[list[PosteriorAt], Slopes]:

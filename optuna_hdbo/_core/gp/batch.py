@@ -6,7 +6,6 @@ import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._jit import acquisition as jit
 
 
 class PosteriorAt:
@@ -41,10 +40,7 @@ class PosteriorAt:
         by_variance = np.where(self._floored, 0.0, by_variance)
         W = np.outer(by_mean, self._posterior.alpha)
         W -= (2.0 * by_variance[:, None] * self._V) @ self._linv
-        by_feature = np.empty((len(W), len(kernel.columns)))
-        jit.pull_back_all(
-            kernel.covariance, self._posterior.features, self._features, W, by_feature
-        )
+        by_feature = kernel.pull_back(self._posterior.features, self._features, W)
         gradients = np.zeros(self._shape)
         gradients[:, kernel.columns] = by_feature * kernel.inverse
         return gradients

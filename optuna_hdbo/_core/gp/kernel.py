@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.lazy import cached_property
+from optuna_hdbo._jit import acquisition
 from optuna_hdbo._jit import kernels
 from optuna_hdbo._jit import radial
 
@@ -43,6 +45,9 @@ class Kernel:
     scales: FloatArray
     noise: float
     categorical: BoolArray
+
+    is_compiled: ClassVar[bool] = True
+    """Whether compiled loops know the kind."""
 
     @cached_property
     def code(self) -> int:
@@ -97,6 +102,12 @@ class Kernel:
         """Return :meth:`cross` of points whose features are G (C, m) and F (C, n)."""
         out = np.empty((G.shape[1], F.shape[1]))
         kernels.cross(self.covariance, F, G, out)
+        return out
+
+    def pull_back(self, F: FloatArray, G: FloatArray, W: FloatArray) -> FloatArray:
+        """Return the derivative by G (C, m) of :meth:`cross_of`, times W (m, n); shape (m, C)."""
+        out = np.empty((len(W), len(self.columns)))
+        acquisition.pull_back_all(self.covariance, F, G, W, out)
         return out
 
     def only(self, group: int) -> Kernel:

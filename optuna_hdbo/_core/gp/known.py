@@ -12,6 +12,8 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.matern3 import KIND
+from optuna_hdbo._core.gp.matern3 import Matern3
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ class KernelParams:
 
     def fitted(self, domain: Domain, kind: str) -> Fitted:
         """Return a fit of one group of all columns with these hyperparameters."""
-        kernel = Kernel(
+        build = Matern3 if kind == KIND else Kernel
+        kernel = build(
             kind,
             (np.arange(len(domain)),),
             self.lengthscales(domain),
