@@ -25,8 +25,10 @@ from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models import additive
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.groupings import evidence as evidences
+from optuna_hdbo._core.models.groupings import merging
 from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.evidence import Group
+from optuna_hdbo._core.models.groupings.evidence import price_of_join
 from optuna_hdbo._core.models.groupings.merging import Slopes
 from optuna_hdbo._core.models.groupings.merging import merge
 from optuna_hdbo._core.models.groupings.merging import neighbours
@@ -174,15 +176,22 @@ def begin(n_columns: int) -> Kernel:
     return cold_start(domain, "matern52", join(alone(n_columns)), 0.5, 1e-3)
 
 
-def draw(groups: list[Group], n: int, n_columns: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def draw(
+    groups: Sequence[Group],
+    n: int,
+    n_columns: int,
+    seed: int,
+    kind: str = "matern52",
+    lengthscale: float = 0.5,
+) -> tuple[FloatArray, FloatArray]:
     """Return points, and values of a function drawn from an additive prior."""
     rng = np.random.default_rng(seed)
     X = rng.random((n, n_columns))
     scales = np.full(len(groups), 1.0 / len(groups))
     kernel = Kernel(
-        "matern52",
+        kind,
         join(groups),
-        np.full(n_columns, 0.5),
+        np.full(n_columns, lengthscale),
         scales,
         1e-3,
         np.zeros(n_columns, np.bool_),
@@ -191,30 +200,64 @@ def draw(groups: list[Group], n: int, n_columns: int, seed: int) -> tuple[FloatA
     return X, (y - y.mean()) / y.std()
 
 
-UNEVEN: list[Group] = [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)]
+def log_posterior(evidence: Evidence, groups: Sequence[Sequence[int]]) -> float:
+    ordered = [tuple(sorted(group)) for group in groups]
+    return evidence.of(evidence.covariances(ordered)) + evidence.log_prior(ordered)
 
 
-@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
-@pytest.mark.parametrize("seed", range(3))
-def test_uneven_groups_are_found_and_inert_columns_stay_alone(seed: int) -> None:
-    X, y = draw(UNEVEN, 200, 12, seed)
-    evidence = Evidence(begin(12), X, y)
-    found = merge(evidence, alone(12), 5, 200, np.random.default_rng(seed), 2)
-    assert adjusted_rand_score(labels([*UNEVEN, (5,), (10,), (11,)]), labels(found)) >= 0.9
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("truth", [[(0, 1, 2), (3, 4)], [(0, 1, 2, 3), (4,)], [(1, 4)]])
+def test_no_partition_is_likelier_than_what_is_found(truth: list[Group], size: int) -> None:
+    """Against all 52 partitions of five columns."""
+    X, y = draw(truth, affordable(80, 30), 5, size)
+    evidence = Evidence(begin(5), X, y)
+    found = merge(evidence, alone(5), size, 200, 4)
+    every = [g for g in partitions(list(range(5))) if max(map(len, g)) <= size]
+    best = max(log_posterior(evidence, groups) for groups in every)
+    assert log_posterior(evidence, found) >= best - 1e-6
+
+
+@pytest.mark.parametrize("seed", [1, 3][: affordable(2, 1)])
+def test_three_columns_are_found_of_which_no_two_interact(seed: int) -> None:
+    """Every single merge loses."""
+    X = np.random.default_rng(seed).random((80, 5))
+    y = np.prod(X[:, 1:4] - 0.5, axis=1)
+    evidence = Evidence(begin(5), X, y / y.std())
+    assert sorted(merge(evidence, alone(5), 3, 200, 0)) == alone(5)
+    assert sorted(merge(evidence, alone(5), 3, 200, 3)) == [(0,), (1, 2, 3), (4,)]
 
 
 @pytest.mark.parametrize("seed", range(affordable(5, 1)))
 def test_columns_without_interactions_stay_alone(seed: int) -> None:
     X, y = draw([(0,), (1,), (2,), (3,)], affordable(100, 20), 8, seed)
     evidence = Evidence(begin(8), X, y)
-    assert sorted(merge(evidence, alone(8), 5, 60, np.random.default_rng(seed))) == alone(8)
+    assert sorted(merge(evidence, alone(8), 5, 60, 4)) == alone(8)
 
 
 def test_a_wrong_group_is_taken_apart() -> None:
     X, y = draw([(0, 1), (2, 3)], affordable(80, 30), 4, 0)
     evidence = Evidence(begin(4), X, y)
-    found = merge(evidence, [(0, 2), (1, 3)], 4, 80, np.random.default_rng(0))
-    assert sorted(found) == [(0, 1), (2, 3)]
+    assert sorted(merge(evidence, [(0, 2), (1, 3)], 4, 80, 0)) == [(0, 1), (2, 3)]
+
+
+def test_a_search_scores_as_many_groupings_as_it_may_and_none_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = draw([(0, 1, 2), (3, 4)], 30, 6, 0)
+    scored: list[frozenset[Group]] = []
+    plain = Evidence.log_prior
+
+    def recording(self: Evidence, groups: Sequence[Group]) -> float:
+        scored.append(frozenset(groups))
+        return plain(self, groups)
+
+    monkeypatch.setattr(Evidence, "log_prior", recording)
+    for n in (1, 15, 60):
+        scored.clear()
+        evidence = Evidence(begin(6), X, y)
+        merge(evidence, alone(6), 3, n, 20)
+        assert min(n, 20) <= evidence.n_scored <= n + merging.N_TRIED
+        assert len(scored) == len(set(scored)) == evidence.n_scored
 
 
 def learned(
@@ -223,6 +266,31 @@ def learned(
     domain = make_domain(*[None] * X.shape[1])
     seen = Observations.from_arrays(X, y)
     return model.learn(domain, seen, warm, np.random.default_rng(0))
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
+@pytest.mark.parametrize(
+    ("kind", "lengthscale", "groups"),
+    [
+        ("matern52", 0.5, [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)]),
+        ("matern52", 0.5, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)]),
+        ("matern52", 0.3, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6,)]),
+        ("se", 1.0, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)]),
+    ],
+)
+def test_the_truth_is_learned(kind: str, lengthscale: float, groups: list[Group]) -> None:
+    """Also where no pair of a group is convincing; and nothing is missed that is likelier."""
+    X, y = draw(groups, 200, 12, 0, kind, lengthscale)
+    found = learned(AdditiveModel(kind, 5, search="merge"), X, y)
+    inert = [(c,) for c in range(12) if not any(c in group for group in groups)]
+    truth = [tuple(sorted(group)) for group in [*groups, *inert]]
+    assert adjusted_rand_score(labels(truth), labels(found.kernel.groups)) >= 0.9
+    known = tuple(tuple(f"x{c}" for c in group) for group in truth)
+    expected = learned(AdditiveModel(kind, 5, known), X, y)
+    surplus = len(truth) - len(found.kernel.groups)
+    gain = additive._comparable(found.kernel, found.log_likelihood)
+    gain -= additive._comparable(expected.kernel, expected.log_likelihood)
+    assert gain - surplus * price_of_join(12) >= -1.0
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

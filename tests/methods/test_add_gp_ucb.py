@@ -203,6 +203,19 @@ def test_kinds_of_query_take_turns_by_default(outstanding: bool) -> None:
     assert set(n_moved) == {1, 2}
 
 
+@pytest.mark.parametrize("search", ["merge", "swap"])
+def test_a_quarter_of_the_exploring_queries_moves_random_columns(search: Any) -> None:
+    """Where groups merge, because groups that were learned from data mislead."""
+    domain, rng = make_domain(*[None] * 9), np.random.default_rng(0)
+    groups = [[0, 4], [1], [2, 3, 6], [5], [7, 8]]
+    method = AddGPUCB(max_group_size=3, decomposition_search=search)
+    moved = [method._moved(domain, make_kernel(domain, groups), rng) for _ in range(1000)]
+    assert all(0 < len(set(columns)) == len(columns) for columns in map(np.ndarray.tolist, moved))
+    torn = [any(0 < len(set(g) & set(m)) < len(g) for g in groups) for m in map(list, moved)]
+    # Of 84 triples, 5 are groups or sums of groups.
+    assert np.mean(torn) == pytest.approx(0.25 * 79 / 84 if search == "merge" else 0.0, abs=0.04)
+
+
 def test_the_bandwidth_is_small_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[tuple[int, float]] = []
     plain = FactorCache.posterior

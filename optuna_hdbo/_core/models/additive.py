@@ -33,6 +33,7 @@ from optuna_hdbo._core.models.ensemble import starts_of_fit
 from optuna_hdbo._core.models.groupings import packed
 from optuna_hdbo._core.models.groupings.evidence import LENGTHSCALES
 from optuna_hdbo._core.models.groupings.evidence import Evidence
+from optuna_hdbo._core.models.groupings.evidence import price_of_join
 from optuna_hdbo._core.models.groupings.merging import merge
 from optuna_hdbo._core.observations import Observations
 
@@ -58,8 +59,14 @@ There would be thousands of pairs to be sure about, and a component for each col
 exponentials as there are columns. Groups of five cost a fifth.
 """
 
-RESTART_EVERY = 3
-"""Searches between two that try to rebuild groups from their columns, where groups merge."""
+MOST_FORCED = 8
+"""Merges that a search tries although they seem to lose, where groups merge."""
+
+FORCE_EVERY = 3
+"""Searches from one that tries such merges to the next, after the first."""
+
+MOST_ROUNDS = 3
+"""Searches of a first fit, each at hyperparameters that are fitted to what the last one found."""
 
 MOST_GROUPS = 100_000
 """Columns in all partitions that a random search scores by default, but for eight partitions.
@@ -207,31 +214,39 @@ class AdditiveModel:
     ) -> Fitted:
         """Fit hyperparameters and a grouping whose groups may be of any size up to the largest.
 
-        A grouping that the search prefers is taken if it also is likelier under hyperparameters
-        that are fitted to it, with the same prior against joining columns.
+        Searches and fits take turns. A grouping that a search prefers is taken if it also is
+        likelier under hyperparameters that are fitted to it, with the same prior against joining
+        columns.
         """
         size, cap = min(self.max_group_size, len(domain)), PUBLISHED_BOUNDS.lengthscale[1]
         if warm is not None and max(len(g) for g in warm.kernel.groups) > size:
             warm = None
-        alone = join([[c] for c in range(len(domain))])
-        start = cold_start(domain, self.kind, alone, 0.5, 1e-3) if warm is None else warm.kernel
-        evidence = Evidence(start, *packed.compared(seen.X, seen.y, 3 * len(domain), rng))
-        # Restarts are dear. The next search continues from here, so not every one needs some.
-        n_restarts = 2 if warm is None else int(warm.cycle % RESTART_EVERY == 0)
-        groups = [g.tolist() for g in start.groups]
+        points = packed.compared(seen.X, seen.y, 3 * len(domain), rng)
         n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
-        found = join(merge(evidence, groups, size, n, rng, n_restarts))
-        differs = [g.tolist() for g in found] != groups
+
+        def search(kernel: Kernel, n_forced: int) -> tuple[IntArray, ...]:
+            groups = [g.tolist() for g in kernel.groups]
+            return join(merge(Evidence(kernel, *points), groups, size, n, n_forced))
+
         if warm is None:
+            alone = join([[c] for c in range(len(domain))])
+            start = cold_start(domain, self.kind, alone, 0.5, 1e-3)
+            found = search(start, MOST_FORCED)
             kernel, likelihood = self._fit(domain, seen, found, None, cap)
+            n_forced = MOST_FORCED
         else:
-            kernel, likelihood = self._fit(domain, seen, start.groups, warm, cap)
-            if differs:
-                begin = Fitted(_regrouped(kernel, found), 0, 0, likelihood)
-                other, value = self._fit(domain, seen, found, begin, cap)
-                gain = _comparable(other, value) - _comparable(kernel, likelihood)
-                if gain > evidence.price * (len(kernel.groups) - len(found)):
-                    kernel, likelihood = other, value
+            kernel, likelihood = self._fit(domain, seen, warm.kernel.groups, warm, cap)
+            n_forced = MOST_FORCED if warm.cycle % FORCE_EVERY == 0 else 0
+        for _ in range(MOST_ROUNDS if warm is None else 1):
+            found = search(kernel, n_forced)
+            if [g.tolist() for g in found] == [g.tolist() for g in kernel.groups]:
+                break
+            begin = Fitted(_regrouped(kernel, found), 0, 0, likelihood)
+            other, value = self._fit(domain, seen, found, begin, cap)
+            gain = _comparable(other, value) - _comparable(kernel, likelihood)
+            if gain <= price_of_join(len(domain)) * (len(kernel.groups) - len(found)):
+                break
+            kernel, likelihood = other, value
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
 
@@ -245,7 +260,7 @@ class AdditiveModel:
             self.search == "merge" and n_columns <= MOST_MERGED
         ):  # which ranks by derivatives what it scores
             later = math.ceil(n_columns * min(2.0, 1e4 / n**2))
-            return 8 * n_columns if first else max(12, later)
+            return 12 * n_columns if first else max(12, later)
         # From scratch, a local search recovers the groups of 12 columns in 16 D scores. Later
         # searches continue from there, with fewer scores as these become expensive.
         if first:

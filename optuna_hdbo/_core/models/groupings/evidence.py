@@ -35,8 +35,13 @@ Group = tuple[int, ...]
 NOISES = (0.003, 0.1)
 """Variances of the noise, as shares of that of the function, over which evidence is averaged."""
 
-LENGTHSCALES = (0.4, 1.0)
+LENGTHSCALES = (0.2, 1.5)
 """Range of the lengthscales at which groupings are compared."""
+
+
+def price_of_join(n_columns: int) -> float:
+    """Return what every join of a grouping costs, in nats."""
+    return math.log(max(n_columns * (n_columns - 1) / 2.0, 2.0))
 
 
 class Evidence:
@@ -56,7 +61,7 @@ class Evidence:
         self._kernel = replace(kernel, lengthscales=lengthscales)
         self._X, self._y = X, y
         self.n_columns = X.shape[1]
-        self.price = math.log(max(self.n_columns * (self.n_columns - 1) / 2.0, 2.0))
+        self.price = price_of_join(self.n_columns)
         self.n_scored = 0
         self._correlations: dict[Group, FloatArray] = {}
 

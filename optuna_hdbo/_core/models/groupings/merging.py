@@ -3,8 +3,11 @@
 Neighbours of a grouping have two groups merged, a column taken out of its group, a column moved to
 another one, or two columns exchanged. There are hundreds, and scoring one takes a Cholesky factor.
 So they are ranked by the derivative of the log evidence towards them, for which all share one
-inverse matrix, and only the first few are scored. Where none of these is better, two groups are
-dissolved and the climb starts again; the better one of the two groupings is kept.
+inverse matrix, and only the first few are scored.
+
+Where three columns interact, two of them together often gain less than a join costs, and the climb
+stops. So the most promising merges are then made although they lose, one after the other, and the
+climb goes on from each.
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.evidence import Group
 
 
-N_TRIED = 3
+N_TRIED = 10
 """Neighbours that are scored at each step, those of the largest derivatives."""
+
+_LEAST_GAIN = 1e-6
+"""Nats by which a grouping has to be better than another one, because sums are rounded."""
 
 
 @dataclass(frozen=True)
@@ -118,63 +124,90 @@ class Slopes:
         return float(0.5 * gain / self._n_columns)
 
 
+class Climb:
+    """Steps to the best neighbour, until none is better.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    size : int
+        Largest number of columns in a group.
+    n : int
+        Groupings to score in all climbs. The last step may score some more. A grouping that has
+        been scored before costs nothing.
+    """
+
+    def __init__(self, evidence: Evidence, size: int, n: int) -> None:
+        self._evidence, self._size, self._n = evidence, size, n
+        self._values: dict[frozenset[Group], float] = {}
+
+    @property
+    def ended(self) -> bool:
+        """Whether as many groupings have been scored as may be."""
+        return self._evidence.n_scored >= self._n
+
+    def value(self, groups: Sequence[Group]) -> float:
+        """Return the log posterior of a grouping, less a constant."""
+        key = frozenset(groups)
+        if key not in self._values:
+            likelihood = self._evidence.of(self._evidence.covariances(groups))
+            self._values[key] = likelihood + self._evidence.log_prior(groups)
+        return self._values[key]
+
+    def expected(self, groups: Sequence[Group]) -> list[tuple[float, Change]]:
+        """Return all changes with their expected gains, the largest first."""
+        W = self._evidence.slopes(self._evidence.covariances(groups))
+        if W is None:
+            return []
+        slopes, price = Slopes(self._evidence, groups, W), self._evidence.price
+        found = [
+            (slopes.towards(c) - price * c.n_joins, c) for c in neighbours(groups, self._size)
+        ]
+        return sorted(found, key=lambda at: -at[0])
+
+    def top(self, groups: Sequence[Group]) -> tuple[list[Group], float]:
+        """Return the grouping where a climb from ``groups`` ends, and its log posterior."""
+        here, value = list(groups), self.value(groups)
+        while not self.ended:
+            around = [change.of(here) for _, change in self.expected(here)[:N_TRIED]]
+            best = max(around, key=self.value, default=here)
+            if self.value(best) <= value + _LEAST_GAIN:
+                break
+            here, value = best, self.value(best)
+        return here, value
+
+
 def merge(
-    evidence: Evidence,
-    groups: Sequence[Sequence[int]],
-    size: int,
-    n: int,
-    rng: np.random.Generator,
-    n_restarts: int = 1,
+    evidence: Evidence, groups: Sequence[Sequence[int]], size: int, n: int, n_forced: int
 ) -> list[Group]:
-    """Return the likeliest grouping that a climb from ``groups`` finds.
+    """Return the likeliest grouping that climbs from ``groups`` find.
 
     Parameters
     ----------
     evidence : Evidence
     groups : sequence of sequences of int
-    size : int
-        Largest number of columns in a group.
-    n : int
-        Groupings to score; the last step may score some more.
-    rng : numpy.random.Generator
-    n_restarts : int
-        Climbs after the first one, each from the best grouping with up to two groups dissolved.
+    size, n : int
+        See :class:`Climb`.
+    n_forced : int
+        Merges that are made although they lose, from each of which a climb starts. If one ends
+        higher, the next merges are made from there.
     """
-    best, value = _climb(evidence, [tuple(sorted(g)) for g in groups], size, n)
-    for _ in range(n_restarts):
-        large = [group for group in best if len(group) > 1]
-        if evidence.n_scored >= n or not large:
-            break
-        gone = [large[i] for i in rng.permutation(len(large))[:2].tolist()]
-        apart = [(c,) for group in gone for c in group]
-        start = [*(group for group in best if group not in gone), *apart]
-        other, other_value = _climb(evidence, start, size, n)
-        if other_value > value + 1e-6:
-            best, value = other, other_value
+    climb = Climb(evidence, size, n)
+    best, value = climb.top([tuple(sorted(group)) for group in groups])
+    forced: set[frozenset[Group]] = set()
+    found = True
+    while found:
+        found = False
+        merges = [change for _, change in climb.expected(best) if change.n_joins > 0]
+        starts = [
+            start for start in (c.of(best) for c in merges) if frozenset(start) not in forced
+        ]
+        for start in starts[: n_forced - len(forced)]:
+            if climb.ended:
+                break
+            forced.add(frozenset(start))
+            other, other_value = climb.top(start)
+            if found := other_value > value + _LEAST_GAIN:
+                best, value = other, other_value
+                break
     return best
-
-
-def _climb(
-    evidence: Evidence, groups: list[Group], size: int, n: int
-) -> tuple[list[Group], float]:
-    """Return the grouping at which no promising neighbour is likelier, and its log posterior."""
-    K = evidence.covariances(groups)
-    value = evidence.of(K) + evidence.log_prior(groups)
-    while evidence.n_scored < n:
-        W = evidence.slopes(K)
-        if W is None:
-            break
-        slopes = Slopes(evidence, groups, W)
-        changes = list(neighbours(groups, size))
-        expected = [slopes.towards(c) - evidence.price * c.n_joins for c in changes]
-        best = None
-        for i in np.argsort(-np.array(expected), kind="stable")[:N_TRIED].tolist():
-            changed = changes[i].of(groups)
-            after = K + evidence.covariances(changes[i].new) - evidence.covariances(changes[i].old)
-            found = evidence.of(after) + evidence.log_prior(changed)
-            if found > (value if best is None else best[0]) + 1e-6:
-                best = found, changed, after
-        if best is None:
-            break
-        value, groups, K = best
-    return groups, value
