@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from optuna_hdbo._core.embeddings.polytope import walk
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import likelihood
 from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.streams import Streams
 from optuna_hdbo.methods.baselines.alebo import ALEBO
+from optuna_hdbo.methods.baselines.alebo import FIT
 
 
 EMBEDDING = spherical(Domain.continuous(30), 3, key=4)
@@ -85,20 +88,42 @@ def test_the_posterior_is_that_of_the_mahalanobis_kernel() -> None:
     np.testing.assert_allclose(variance, 0.7 - explained, atol=1e-9)
 
 
+def height(model: Mahalanobis, values: np.ndarray = VALUES) -> float:
+    return log_posterior(model.theta, Y, values, Prior("flat"))[0]
+
+
 def test_a_fit_is_likelier_than_its_start_and_survives_its_record() -> None:
     start = Mahalanobis.cold(EMBEDDING.half)
-    fitted = fit(start, Y, VALUES)
-
-    def value(model: Mahalanobis) -> float:
-        entries = model.root[np.triu_indices(3)]
-        theta = np.concatenate([entries, np.log([model.scale, model.noise])])
-        return log_posterior(theta, Y, VALUES, Prior("flat"))[0]
-
-    assert value(fitted) > value(start) + 5.0
+    fitted = fit([start], Y, VALUES)
+    assert height(fitted) > height(start) + 5.0
     again = Mahalanobis.from_json(fitted.to_json(), 3)
     assert again is not None
     np.testing.assert_array_equal(again.root, fitted.root)
     assert Mahalanobis.from_json(fitted.to_json(), 2) is None
+
+
+def test_a_fit_that_has_lost_directions_finds_them_again() -> None:
+    """Where rows of U are 0, so are their slopes. A climb from there stays there."""
+    lost = Mahalanobis(np.triu(ROOT * [[1.0], [0.0], [0.0]]), 1.0, 1e-3, 14)
+    shares = Y / EMBEDDING.half
+    smooth = shares @ [1.0, -2.0, 0.5] + shares[:, 1] ** 2
+    alone = fit([lost], Y, smooth)
+    assert not alone.root[1:].any()
+    both = fit([Mahalanobis.cold(EMBEDDING.half), lost], Y, smooth)
+    assert height(both, smooth) > height(alone, smooth) + 1.0
+
+
+def test_the_next_fit_does_not_start_from_a_lost_one_alone() -> None:
+    ledger = Ledger.started(Domain.continuous(30), 1, lambda x: float(np.sin(5 * x[0]) - x[1]))
+    method = ALEBO(d=3, n_init=4, n_cyc=1)
+    ledger.run(method, 8)
+    record = ledger.records[-1]
+    lost = Mahalanobis(np.triu(ROOT * [[1.0], [0.0], [0.0]]), 1.0, 1e-3, 4)
+    ledger.records[-1] = replace(record, data={**record.data, FIT: lost.to_json()})
+    suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
+    fitted = Mahalanobis.from_json((suggestion.record or {})[FIT], 3)
+    assert fitted is not None
+    assert np.linalg.norm(fitted.root, axis=1).min() > 0.0
 
 
 GOOD: dict[str, Any] = {"root": [1.0] * 6, "scale": 1.0, "noise": 0.1, "n": 3}

@@ -6,6 +6,7 @@ triangular, and its entries, the scale and the noise maximise the posterior dens
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,12 @@ class Mahalanobis:
     def cold(cls, half: FloatArray) -> Mahalanobis:
         """Return the start of a first fit: lengthscales of half the box's sides."""
         return cls(np.diag(1.0 / half), 1.0, 1e-3, 0)
+
+    @property
+    def theta(self) -> FloatArray:
+        """The entries of U, and the logarithms of scale and noise: what is fitted."""
+        entries = self.root[np.triu_indices(len(self.root))]
+        return np.concatenate([entries, np.log([self.scale, self.noise])])
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON object; numbers are kept to six digits."""
@@ -121,12 +128,18 @@ def log_posterior(
     return value + density_s + density_w, gradient
 
 
-def fit(start: Mahalanobis, Y: FloatArray, y: FloatArray, n_steps: int = 40) -> Mahalanobis:
-    """Return the fit to points y (n, d) and their values that a climb from ``start`` ends at."""
+def fit(
+    starts: Sequence[Mahalanobis], Y: FloatArray, y: FloatArray, n_steps: int = 40
+) -> Mahalanobis:
+    """Return the likeliest fit to points y (n, d) and their values that climbs end at.
+
+    A climb needs a start of full rank as well as the last fit: where a row of U is 0, so is its
+    slope, and climbs from there never leave the other directions.
+    """
     n, rows, bounds = len(y), modelled_rows(y), Bounds()
     if rows is not None:
         Y, y = Y[rows], y[rows]
-    prior, d = Prior("flat"), len(start.root)
+    prior, d = Prior("flat"), len(starts[0].root)
     upper = np.triu_indices(d)
     box = [(-LARGEST, LARGEST)] * len(upper[0])
     box += [(np.log(low), np.log(high)) for low, high in (bounds.scale, bounds.noise)]
@@ -137,18 +150,21 @@ def fit(start: Mahalanobis, Y: FloatArray, y: FloatArray, n_steps: int = 40) -> 
             return 1e10, np.zeros_like(theta)
         return -value / len(y), -gradient / len(y)
 
-    theta = np.concatenate([start.root[upper], np.log([start.scale, start.noise])])
-    found = minimize(
-        falling,
-        np.clip(theta, *np.array(box).T),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=box,
-        options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
-    )
+    climbs = [
+        minimize(
+            falling,
+            np.clip(start.theta, *np.array(box).T),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=box,
+            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
+        )
+        for start in starts
+    ]
+    best = min(climbs, key=lambda climb: float(climb.fun)).x
     root = np.zeros((d, d))
-    root[upper] = found.x[:-2]
-    scale, noise = np.exp(found.x[-2:]).tolist()
+    root[upper] = best[:-2]
+    scale, noise = np.exp(best[-2:]).tolist()
     fitted = Mahalanobis.from_json(Mahalanobis(root, scale, noise, n).to_json(), d)
     assert fitted is not None
     return fitted

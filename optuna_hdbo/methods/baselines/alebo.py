@@ -100,8 +100,8 @@ class ALEBO:
         pause = max(2, n // 20) if self.n_cyc is None else self.n_cyc
         if last is not None and last.n <= n < last.n + pause:
             return last
-        start = Mahalanobis.cold(embedding.half) if last is None else last
-        fitted = fit(start, embedding.coordinates(part.X), part.y)
+        starts = [Mahalanobis.cold(embedding.half), *([] if last is None else [last])]
+        fitted = fit(starts, embedding.coordinates(part.X), part.y)
         memory.keep(FIT, fitted.to_json())
         return fitted
 
