@@ -14,6 +14,7 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
@@ -24,6 +25,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import fitted_to
 from optuna_hdbo.interactions import interactions_of
+from optuna_hdbo.sharing import shared_groups
 
 
 if TYPE_CHECKING:
@@ -56,8 +58,8 @@ class Groups:
         Observations that the groups were fitted to.
     probabilities : tuple of float
         How sure each group is: the smaller one of the probability of the weakest interaction that
-        holds it together, and of none with parameters of other groups. Empty for the sampler's
-        groups.
+        holds it together, and of none with parameters of other groups. For the sampler's groups,
+        "interaction" means that two parameters share a group; empty without ``n_sweeps``.
     since : tuple of int
         Number of the trial since which each group has stood. Groups that are learned from trials
         are looked at after each quarter of these.
@@ -83,7 +85,9 @@ class Groups:
         return "\n".join([head, *("  ".join(row) for row in zip(*columns, strict=True))])
 
 
-def get_groups(study: Study, *, source: Literal["trials", "sampler"] = "trials") -> Groups:
+def get_groups(
+    study: Study, *, source: Literal["trials", "sampler"] = "trials", n_sweeps: int = 0
+) -> Groups:
     """Return the groups of parameters that interact.
 
     Parameters
@@ -96,6 +100,10 @@ def get_groups(study: Study, *, source: Literal["trials", "sampler"] = "trials")
         :class:`optuna_hdbo.AddGPUCBSampler` works with, from any storage. Its default packs all
         parameters into few groups, also those that interact with none, and learns them anew now
         and then; these are the latest.
+    n_sweeps : int
+        For ``"sampler"``, draw the group of every parameter so many times by Gibbs sampling, given
+        the completed trials, for :attr:`Groups.probabilities`. 20 sweeps take less than a second
+        with 12 parameters and 200 trials, and some ten seconds with 40 parameters.
 
     Returns
     -------
@@ -104,8 +112,8 @@ def get_groups(study: Study, *, source: Literal["trials", "sampler"] = "trials")
     Raises
     ------
     ValueError
-        For ``"trials"``, as :func:`optuna_hdbo.get_interactions`. For ``"sampler"``, where no
-        trial of the study carries groups.
+        For ``"trials"``, as :func:`optuna_hdbo.get_interactions`, and with ``n_sweeps``. For
+        ``"sampler"``, where no trial of the study carries groups.
 
     Examples
     --------
@@ -115,8 +123,16 @@ def get_groups(study: Study, *, source: Literal["trials", "sampler"] = "trials")
     >>> print(get_groups(study))
     """
     check_choice("source", source, ("trials", "sampler"))
+    check_integer("n_sweeps", n_sweeps, 0)
     check_study(study)
-    return _of_trials(study) if source == "trials" else _of_sampler(study)
+    if source == "sampler":
+        return _of_sampler(study, n_sweeps)
+    if n_sweeps:
+        raise ValueError(
+            f"n_sweeps must be 0 with source='trials', but got {n_sweeps}. Groups that are "
+            "learned from trials have probabilities anyway."
+        )
+    return _of_trials(study)
 
 
 def _of_trials(study: Study) -> Groups:
@@ -164,17 +180,23 @@ def _sureness(group: tuple[str, ...], probability: Mapping[frozenset[str], float
     return min(weakest, 1.0 - max(out, default=0.0))
 
 
-def _of_sampler(study: Study) -> Groups:
+def _of_sampler(study: Study, n_sweeps: int) -> Groups:
     trials = read_trials(study, _STATES)
     known = {name for trial in trials for name in trial.distributions}
     latest: Groups | None = None
+    fit: Any = None
     since: dict[frozenset[str], int] = {}
     for number, record in _records(trials):
         if (groups := _parse(record.get(ADDITIVE_FIT), known)) is not None:
-            latest = groups
+            latest, fit = groups, record[ADDITIVE_FIT]
             since = {g: since.get(g, number) for g in map(frozenset, groups.groups)}
     if latest is not None:
-        return replace(latest, since=tuple(since[frozenset(g)] for g in latest.groups))
+        shared = shared_groups(trials, fit, n_sweeps) if n_sweeps else {}
+        return replace(
+            latest,
+            probabilities=tuple(_sureness(g, shared) for g in latest.groups) if shared else (),
+            since=tuple(since[frozenset(g)] for g in latest.groups),
+        )
     raise ValueError(
         f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
         f"the {len(trials)} trials of {study.study_name!r} carries any. The sampler's default "

@@ -26,6 +26,7 @@ OPTUNA_FLOORS = {
     "importance",
     "interactions",
     "samplers",
+    "sharing",
     "structure",
     "visualization",
 }
@@ -45,7 +46,8 @@ BELOW = {
     "importance": {"_core", "_study", "methods"},
     "effects": {"_core", "_study", "importance"},
     "interactions": {"_core", "_study", "effects"},
-    "structure": {"_core", "_study", "methods", "effects", "interactions"},
+    "sharing": {"_core", "_study", "effects"},
+    "structure": {"_core", "_study", "methods", "effects", "interactions", "sharing"},
     "visualization": {
         "_core",
         "_figures",

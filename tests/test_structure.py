@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -240,6 +241,52 @@ def test_groups_are_read_and_not_changed() -> None:
     before = copy.deepcopy(study.trials)
     get_groups(study, source="sampler")
     assert study.trials == before
+
+
+def sampled_at_random(fit: dict[str, Any], n: int = 40) -> optuna.Study:
+    """Return a study in which only a and b interact, with the sampler's groups at its end."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+
+    def objective(trial: optuna.Trial) -> float:
+        a, b, c = (trial.suggest_float(name, 0, 1) for name in "abc")
+        return math.sin(6 * a * b) + (c - 0.3) ** 2
+
+    study.optimize(objective, n_trials=n)
+    add(study, attributes({"additive": fit}), state=TrialState.FAIL, value=None)
+    return study
+
+
+def test_right_groups_of_the_sampler_are_sure() -> None:
+    study = sampled_at_random(FIT)
+    plain = get_groups(study, source="sampler")
+    found = get_groups(study, source="sampler", n_sweeps=5)
+    assert plain.probabilities == ()
+    assert (found.groups, found.shares) == (plain.groups, plain.shares)
+    assert min(found.probabilities) > 0.9
+    assert found == get_groups(study, source="sampler", n_sweeps=5)
+
+
+def test_wrong_groups_of_the_sampler_are_unlikely() -> None:
+    study = sampled_at_random({**FIT, "groups": [["a", "c"], ["b"]]})
+    found = get_groups(study, source="sampler", n_sweeps=20)
+    assert max(found.probabilities) < 0.2
+
+
+def test_groups_without_trials_have_no_probabilities() -> None:
+    """Neither have groups of other parameters than those of the trials."""
+    study = optuna.create_study()
+    add(study, attributes({"additive": FIT}), state=TrialState.FAIL, value=None)
+    assert get_groups(study, source="sampler", n_sweeps=2).probabilities == ()
+    study = sampled_at_random(FIT)
+    study.add_trial(optuna.trial.create_trial(value=0.0))
+    assert get_groups(study, source="sampler", n_sweeps=2).probabilities == ()
+
+
+def test_sweeps_are_for_the_groups_of_the_sampler() -> None:
+    with pytest.raises(ValueError, match=r"^n_sweeps must be 0 with .* but got 3"):
+        get_groups(optuna.create_study(), n_sweeps=3)
+    with pytest.raises(ValueError, match=r"^n_sweeps must be .* but got -1"):
+        get_groups(optuna.create_study(), source="sampler", n_sweeps=-1)
 
 
 def test_a_learned_study_tells_another_process(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ class Evidence:
         self.price = price_of_join(self.n_columns)
         self.n_scored = 0
         self._correlations: dict[Group, FloatArray] = {}
+        self._posteriors: dict[frozenset[Group], float] = {}
 
     def correlations(self, group: Group) -> FloatArray:
         """Return the correlations (n, n) of a group's component at the points."""
@@ -86,6 +87,14 @@ class Evidence:
     def log_prior(self, groups: Sequence[Group]) -> float:
         """Return the log prior probability of groups, less a constant."""
         return -self.price * sum(len(group) - 1 for group in groups)
+
+    def log_posterior(self, groups: Sequence[Group]) -> float:
+        """Return the log posterior of a grouping, less a constant; it is computed once."""
+        key = frozenset(groups)
+        if key not in self._posteriors:
+            likelihood = self.of(self.covariances(groups))
+            self._posteriors[key] = likelihood + self.log_prior(groups)
+        return self._posteriors[key]
 
     def of(self, K: FloatArray) -> float:
         """Return the log evidence for a sum with the covariances K (n, n), less a constant."""

@@ -139,20 +139,11 @@ class Climb:
 
     def __init__(self, evidence: Evidence, size: int, n: int) -> None:
         self._evidence, self._size, self._n = evidence, size, n
-        self._values: dict[frozenset[Group], float] = {}
 
     @property
     def ended(self) -> bool:
         """Whether as many groupings have been scored as may be."""
         return self._evidence.n_scored >= self._n
-
-    def value(self, groups: Sequence[Group]) -> float:
-        """Return the log posterior of a grouping, less a constant."""
-        key = frozenset(groups)
-        if key not in self._values:
-            likelihood = self._evidence.of(self._evidence.covariances(groups))
-            self._values[key] = likelihood + self._evidence.log_prior(groups)
-        return self._values[key]
 
     def expected(self, groups: Sequence[Group]) -> list[tuple[float, Change]]:
         """Return all changes with their expected gains, the largest first."""
@@ -167,13 +158,14 @@ class Climb:
 
     def top(self, groups: Sequence[Group]) -> tuple[list[Group], float]:
         """Return the grouping where a climb from ``groups`` ends, and its log posterior."""
-        here, value = list(groups), self.value(groups)
+        posterior = self._evidence.log_posterior
+        here, value = list(groups), posterior(groups)
         while not self.ended:
             around = [change.of(here) for _, change in self.expected(here)[:N_TRIED]]
-            best = max(around, key=self.value, default=here)
-            if self.value(best) <= value + _LEAST_GAIN:
+            best = max(around, key=posterior, default=here)
+            if posterior(best) <= value + _LEAST_GAIN:
                 break
-            here, value = best, self.value(best)
+            here, value = best, posterior(best)
         return here, value
 
 
