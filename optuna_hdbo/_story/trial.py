@@ -35,6 +35,7 @@ WORDS = {
     "global": "Gaussian processes over the whole space",
     "tree": "a tree of cells beside a Gaussian process",
     "groups": "groups of interacting parameters",
+    "quadratic": "a quadratic model around the best trial",
     "selection": "the few parameters that matter",
     "subspaces": "many random subspaces",
 }

@@ -16,6 +16,8 @@ from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.turbo import TuRBO
 from optuna_hdbo.methods.vs_bo import VSBO
 from optuna_hdbo.portfolio.credit import Credit
+from optuna_hdbo.portfolio.quadratic import Quadratic
+from optuna_hdbo.portfolio.quadratic import n_coefficients
 
 
 MOST_MODELLED_COLUMNS = 200
@@ -23,6 +25,9 @@ MOST_MODELLED_COLUMNS = 200
 
 MOST_TREE_COLUMNS = 60
 """With more columns than this, a tree does not even split every column once in 200 trials."""
+
+MOST_QUADRATIC_COLUMNS = 40
+"""A quadratic function of more columns has more coefficients than a long study has trials."""
 
 
 FEW_COLUMNS = 10
@@ -53,6 +58,10 @@ class Expert:
     begins_anew : bool
         Whether it suggests other points when a search begins afresh. A tree would have the same
         cells again.
+    categorical : bool
+        Whether it suits domains with categorical columns.
+    least_observations : callable
+        Takes the number of columns and returns how many observations the expert needs.
     """
 
     build: Callable[[bool | None], Method]
@@ -63,6 +72,8 @@ class Expert:
     branches: bool = True
     default: bool = True
     begins_anew: bool = True
+    categorical: bool = True
+    least_observations: Callable[[int], int] = lambda n_columns: 1
 
     def prior_in(self, domain: Domain) -> Credit:
         """Return the pseudo-counts of successes and failures in this domain."""
@@ -71,7 +82,10 @@ class Expert:
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
-        return self.least <= len(domain) <= self.most and (self.branches or not domain.gates)
+        suited = (self.branches or not domain.gates) and (
+            self.categorical or not domain.categorical.any()
+        )
+        return suited and self.least <= len(domain) <= self.most
 
 
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
@@ -98,6 +112,14 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             lambda deterministic: AddGPUCB(),
             least=3,
             most=MOST_MODELLED_COLUMNS,
+        ),
+        "quadratic": Expert(
+            lambda deterministic: Quadratic(),
+            least=FEW_COLUMNS,
+            most=MOST_QUADRATIC_COLUMNS,
+            branches=False,
+            categorical=False,
+            least_observations=n_coefficients,
         ),
         "selection": Expert(
             lambda deterministic: VSBO(), least=3, most=MOST_MODELLED_COLUMNS, default=False

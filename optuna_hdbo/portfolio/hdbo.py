@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import Literal
@@ -108,6 +109,8 @@ class HDBO:
     ) -> Suggestion:
         """Return the point of an expert, drawn by how often its points were improvements."""
         rng = streams.generator(self.name, seen.step)
+        n, D = seen.X.shape
+        names = tuple(name for name in names if EXPERTS[name].least_observations(D) <= n) or names
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
@@ -116,7 +119,7 @@ class HDBO:
         may_refine = self._may_refine(seen)
         rates = {n: credit.rate(earned[n], prior[n]) for n in names}
         first: tuple[str, Suggestion] | None = None
-        for name in credit.order(earned, prior, rng, floor):
+        for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
             expert = self._experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
@@ -128,6 +131,21 @@ class HDBO:
         name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)
         return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
+
+    def _ready(self, order: list[str], domain: Domain, seen: Observations) -> Iterator[str]:
+        """Yield the experts that can use the observations, the first one if none says so.
+
+        An expert that has a method ``is_ready`` is asked for a point only where it is true.
+        """
+        none = True
+        for name in order:
+            expert = self._experts[name]
+            is_ready = getattr(expert, "is_ready", None)
+            if is_ready is None or is_ready(domain, shown_to(expert, seen)):
+                none = False
+                yield name
+        if none:
+            yield order[0]
 
     @staticmethod
     def _may_refine(seen: Observations) -> bool:

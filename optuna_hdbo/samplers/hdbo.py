@@ -36,6 +36,9 @@ class HDBOSampler(MethodSampler):
     ``"groups"``
         groups of interacting parameters that are learned (:class:`AddGPUCBSampler`), 3 to 200
         parameters;
+    ``"quadratic"``
+        a quadratic model around the best trial, for valleys along any direction, 10 to 40
+        numerical parameters, as long as it explains values that it has not seen;
     ``"selection"``
         the few parameters that matter (:class:`VSBOSampler`); not by default.
 

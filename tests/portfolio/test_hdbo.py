@@ -65,7 +65,7 @@ def test_experts_suit_the_number_of_parameters() -> None:
     few, many = make_domain(None, None), make_domain(*[None] * (MOST_MODELLED_COLUMNS + 1))
     assert set(HDBO().experts_for(few)) == {"local", "global", "tree"}
     some = make_domain(*[None] * 20)
-    assert set(HDBO().experts_for(some)) == {"local", "global", "tree", "groups"}
+    assert set(HDBO().experts_for(some)) == {"local", "global", "tree", "groups", "quadratic"}
     assert set(HDBO().experts_for(many)) == {"subspaces"}
     assert HDBO(experts=["tree"]).experts_for(many) == ("tree",)
 

@@ -21,6 +21,20 @@ from optuna_hdbo._jit import radial
 KINDS = {"se": radial.SE, "matern32": radial.MATERN32, "matern52": radial.MATERN52}
 
 
+def correlation(kind: str, r2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return k and -2 dk/d(r^2) at scaled squared distances, shapes like ``r2``."""
+    if kind == "se":
+        k = np.exp(-0.5 * r2)
+        return k, k
+    if kind == "matern32":
+        r = np.sqrt(3.0 * r2)
+        e = np.exp(-r)
+        return (1.0 + r) * e, 3.0 * e
+    r = np.sqrt(5.0 * r2)
+    e = np.exp(-r)
+    return (1.0 + r + r * r / 3.0) * e, (5.0 / 3.0) * (1.0 + r) * e
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A sum over groups of columns of scaled stationary kernels, plus observation noise.

@@ -23,6 +23,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_or_refit
+from optuna_hdbo._core.gp.kernel import correlation
 from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
@@ -41,20 +42,6 @@ def squared_distances(domain: Domain, X: FloatArray) -> FloatArray:
     nothing = np.zeros((len(X), X.shape[1]), np.bool_)
     jit.outside_distances(F, domain.categorical.astype(np.float64), F, nothing, out)
     return out
-
-
-def correlation(kind: str, r2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return k and -2 dk/d(r^2) at scaled squared distances, shapes like ``r2``."""
-    if kind == "se":
-        k = np.exp(-0.5 * r2)
-        return k, k
-    if kind == "matern32":
-        r = np.sqrt(3.0 * r2)
-        e = np.exp(-r)
-        return (1.0 + r) * e, 3.0 * e
-    r = np.sqrt(5.0 * r2)
-    e = np.exp(-r)
-    return (1.0 + r + r * r / 3.0) * e, (5.0 / 3.0) * (1.0 + r) * e
 
 
 def log_posterior(

@@ -145,6 +145,10 @@ _FAMILIES: dict[str, dict[str, Build]] = {
         "digits-500": output_layer(50),
         **{f"ramp{C}-5000": ramp.classifier(5000, C) for C in (1, 2, 5, 10)},
     },
+    "valleys": {
+        **{f"trid-{d}": whole(functions.trid(d)) for d in (10, 20)},
+        **{f"powell-{d}": whole(functions.powell(d)) for d in (12, 20)},
+    },
     **{f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS},
     "conditional": conditional.FAMILY,
     "conditional-tune": conditional.TUNED,

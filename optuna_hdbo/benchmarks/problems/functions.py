@@ -175,6 +175,28 @@ def doublesum(d: int) -> Function:
     return Function(evaluate, _cube(d, -65.536, 65.536), np.zeros(d), 0.0)
 
 
+def trid(d: int) -> Function:
+    """Trid on [-d^2, d^2]^d: a quadratic function whose neighbouring parameters interact."""
+
+    def evaluate(x: FloatArray) -> float:
+        return float(np.sum((x - 1.0) ** 2) - np.sum(x[1:] * x[:-1]))
+
+    i = np.arange(1.0, d + 1.0)
+    least = -d * (d + 4.0) * (d - 1.0) / 6.0
+    return Function(evaluate, _cube(d, -float(d * d), float(d * d)), i * (d + 1.0 - i), least)
+
+
+def powell(d: int) -> Function:
+    """Powell's singular function on [-4, 5]^d: its curvature at the optimum has half the rank."""
+
+    def evaluate(x: FloatArray) -> float:
+        a, b, c, e = x[0::4], x[1::4], x[2::4], x[3::4]
+        squares = (a + 10.0 * b) ** 2 + 5.0 * (c - e) ** 2
+        return float(np.sum(squares + (b - 2.0 * c) ** 4 + 10.0 * (a - e) ** 4))
+
+    return Function(evaluate, _cube(d, -4.0, 5.0), np.zeros(d), 0.0)
+
+
 def salomon(d: int) -> Function:
     """Salomon on [-100, 100]^d: rings around one funnel."""
 

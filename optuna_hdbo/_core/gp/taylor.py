@@ -1,0 +1,238 @@
+"""A Gaussian process of a function's Taylor expansion about a point.
+
+With the displacement u = (x - c) / radius, the change f(x) - f(c) is the sum of a linear part, a
+quadratic part, and a remainder that grows with the cube of the distance, as Taylor's theorem has
+it. Each is a Gaussian process, and so is the sum:
+
+    k(u, v) = a (u . v) + b (u . v)^2 + r |u|^3 |v|^3 m(|u - v| / l) + noise,
+
+where m is the Matern-5/2 correlation. The quadratic part knows products of all columns, so that
+valleys in any direction cost no more than those along an axis. Points far away count little where
+the function is no quadratic one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.optimize import minimize
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import correlation
+from optuna_hdbo._core.gp.likelihood import log_density
+from optuna_hdbo._core.gp.posterior import factorise
+
+
+JITTER = 1e-9
+"""Share of each variance that is added to it. A share, because variances near c are tiny."""
+
+BOUNDS = np.array([(-16.0, 8.0), (-16.0, 8.0), (-16.0, 6.0), (-1.5, 2.0), (-30.0, 0.0)])
+"""Bounds of the logarithms of a kernel's hyperparameters, in their order."""
+
+PRIOR_MEAN = np.array([0.0, 0.0, -2.0, 0.0, -12.0])
+PRIOR_STD = np.array([5.0, 5.0, 4.0, 1.0, 6.0])
+"""Normal prior of the same logarithms: wide, to keep a fit to few points off the bounds."""
+
+
+class TaylorKernel(NamedTuple):
+    """Hyperparameters of the expansion, for values with a root mean square of 1.
+
+    Parameters
+    ----------
+    slope, curvature : float
+        Factors a and b of the linear and the quadratic part.
+    remainder, lengthscale : float
+        Factor r and lengthscale l of the remainder.
+    noise : float
+        Variance of the noise, of each value and of the value at the centre.
+    """
+
+    slope: float
+    curvature: float
+    remainder: float
+    lengthscale: float
+    noise: float
+
+
+class Pairs:
+    """What covariances between displacements depend on, whatever the hyperparameters.
+
+    Parameters
+    ----------
+    U : FloatArray, shape (n, D)
+        Displacements from the centre.
+    """
+
+    def __init__(self, U: FloatArray) -> None:
+        squares = np.einsum("ij,ij->i", U, U)
+        self.U = U
+        self.cubes = squares**1.5
+        self.products = U @ U.T
+        self._outer = np.multiply.outer(self.cubes, self.cubes)
+        self._r2 = np.maximum(squares[:, None] + squares[None] - 2.0 * self.products, 0.0)
+
+    def covariances(self, kernel: TaylorKernel) -> FloatArray:
+        """Return the covariances of the values, noise included; shape (n, n)."""
+        return self._sum(kernel, self._parts(kernel)[:3])
+
+    def _parts(self, kernel: TaylorKernel) -> tuple[FloatArray, ...]:
+        """Return linear part, quadratic part, remainder, and its slope by the log lengthscale."""
+        scaled = self._r2 / kernel.lengthscale**2
+        k, slope = correlation("matern52", scaled)
+        rest = kernel.remainder * self._outer
+        return (
+            kernel.slope * self.products,
+            kernel.curvature * self.products**2,
+            rest * k,
+            rest * slope * scaled,
+        )
+
+    @staticmethod
+    def _sum(kernel: TaylorKernel, parts: tuple[FloatArray, ...]) -> FloatArray:
+        linear, quadratic, rest = parts
+        K = linear + quadratic + rest + kernel.noise  # that of the centre's value is in all
+        K.flat[:: len(K) + 1] = K.flat[:: len(K) + 1] * (1.0 + JITTER) + kernel.noise
+        return K
+
+    def log_posterior(self, theta: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
+        """Return the log posterior of log hyperparameters (5,) given changes y, and its gradient.
+
+        It is -inf where the covariances have no Cholesky factor.
+        """
+        kernel = TaylorKernel(*np.exp(theta).tolist())
+        parts = self._parts(kernel)
+        found = log_density(self._sum(kernel, parts[:3]), y)
+        if found is None:
+            return -np.inf, np.zeros(5)
+        value, alpha, U = found
+        inverse = lapack.dpotri(U, lower=0)[0]
+        inverse = np.triu(inverse) + np.triu(inverse, 1).T
+        W = np.multiply.outer(alpha, alpha) - inverse
+        z = (theta - PRIOR_MEAN) / PRIOR_STD
+        slopes = [float(np.vdot(W, part)) for part in parts]
+        slopes.append(kernel.noise * float(W.sum() + np.trace(W)))
+        return value - 0.5 * float(z @ z), 0.5 * np.array(slopes) - z / PRIOR_STD
+
+    def fit(self, y: FloatArray, n_steps: int = 15) -> TaylorKernel:
+        """Return the hyperparameters that a climb of the log posterior ends at."""
+
+        def negative(theta: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = self.log_posterior(theta, y)
+            return (-value, -gradient) if math.isfinite(value) else (1e10, gradient)
+
+        found = minimize(
+            negative,
+            PRIOR_MEAN,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=BOUNDS,
+            options={"maxiter": n_steps},
+        )
+        return TaylorKernel(*np.exp(found.x).tolist())
+
+
+class TaylorPosterior:
+    """The Gaussian process of the change, given changes at some displacements.
+
+    Parameters
+    ----------
+    kernel : TaylorKernel
+    U : FloatArray, shape (n + m, D)
+        Displacements, none of them 0. Those after the first n have no value yet. They lower the
+        variance and leave the mean as it is.
+    y : FloatArray, shape (n,)
+        Changes, divided by their root mean square.
+
+    Raises
+    ------
+    IllConditionedError
+        The covariances have no Cholesky factor.
+    """
+
+    def __init__(self, kernel: TaylorKernel, U: FloatArray, y: FloatArray) -> None:
+        pairs = Pairs(U)
+        factor = factorise(pairs.covariances(kernel))[0]
+        self.kernel, self.y = kernel, y
+        self._U, self._cubes = U, pairs.cubes
+        self._linv = np.ascontiguousarray(lapack.dtrtri(factor, lower=0)[0].T)
+        observed = self._linv[: len(y), : len(y)]
+        self._alpha = np.zeros(len(U))
+        self._alpha[: len(y)] = observed.T @ (observed @ y)
+
+    def left_out(self) -> FloatArray:
+        """Return every change less what the others predict for it, shape (n,)."""
+        n = len(self.y)
+        observed = self._linv[:n, :n]
+        return np.asarray(self._alpha[:n] / np.einsum("ij,ij->j", observed, observed), np.float64)
+
+    def predict(self, u: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
+        """Return mean and standard deviation at a displacement u (D,), and their gradients."""
+        k = self.kernel
+        products, square = self._U @ u, float(u @ u)
+        cube = square**1.5
+        apart = self._U - u
+        r2 = np.einsum("ij,ij->i", apart, apart) / k.lengthscale**2
+        correlations, slopes = correlation("matern52", r2)
+        rest = k.remainder * self._cubes
+        covariances = (
+            k.noise + k.slope * products + k.curvature * products**2 + cube * (rest * correlations)
+        )
+        whitened = self._linv @ covariances
+        prior = k.noise + k.slope * square + k.curvature * square**2 + k.remainder * cube**2
+        variance = max(prior - float(whitened @ whitened), 1e-12 * prior)
+        by_prior = 2.0 * k.slope + 4.0 * k.curvature * square + 6.0 * k.remainder * square**2
+
+        along = k.slope + 2.0 * k.curvature * products
+        nearer = rest * slopes * (cube / k.lengthscale**2)
+        outward = 3.0 * math.sqrt(square) * (rest * correlations)
+
+        def pulled_back(w: FloatArray) -> FloatArray:
+            """Return the gradient of w . covariances."""
+            inward = float(w @ outward) - float(w @ nearer)
+            return np.asarray((w * (along + nearer)) @ self._U + inward * u, np.float64)
+
+        std = math.sqrt(variance)
+        explained = pulled_back(whitened @ self._linv)
+        by_std = (by_prior * u - 2.0 * explained) / (2.0 * std)
+        return float(covariances @ self._alpha), std, pulled_back(self._alpha), by_std
+
+    def maximum(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        starts: FloatArray,
+        caution: float,
+        n_steps: int = 40,
+    ) -> FloatArray:
+        """Return the displacement with the largest mean less ``caution`` standard deviations.
+
+        Parameters
+        ----------
+        low, high : FloatArray, shape (D,)
+            Bounds of the displacement.
+        starts : FloatArray, shape (m, D)
+            Where climbs begin.
+        caution : float
+        n_steps : int
+            Steps of a climb.
+        """
+
+        def negative(u: FloatArray) -> tuple[float, FloatArray]:
+            mean, std, by_mean, by_std = self.predict(u)
+            return caution * std - mean, caution * by_std - by_mean
+
+        ends = [
+            minimize(
+                negative,
+                np.clip(start, low, high),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=np.stack([low, high], axis=1),
+                options={"maxiter": n_steps},
+            )
+            for start in starts
+        ]
+        return np.asarray(min(ends, key=lambda end: float(end.fun)).x, np.float64)
