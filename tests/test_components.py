@@ -156,7 +156,7 @@ def test_extreme_values_do_not_widen_the_view() -> None:
     n = int(2.0 / SEEN)
     figure = known([1e9, *map(float, range(1, n))])
     assert figure["layout"]["xaxis"]["range"][1] < 2.0 * n
-    assert "outside of the view" in figure["layout"]["title"]["text"]
+    assert "outside of the figure" in figure["layout"]["title"]["text"]
 
 
 def test_recorded_predictions_are_shown_where_there_are_some() -> None:
@@ -164,12 +164,12 @@ def test_recorded_predictions_are_shown_where_there_are_some() -> None:
     for i in range(8):
         tell(study, float(i), x=i / 8.0)
     figure = visualization.plot_calibration(study)
-    assert "from all the others" in figure.layout.title.text
+    assert "from all other trials" in figure.layout.title.text
     tell(study, 2.0, "tree", report={"predicted": 2.5, "std": 0.5})
     tell(study, 2.0, "tree", report={"predicted": "much", "std": 0.5})
     tell(study, 2.0, "tree", report={"predicted": 2.5, "std": -0.5})
     figure = visualization.plot_calibration(study)
-    assert "expected before: 1 of 1" in figure.layout.title.text
+    assert "the sampler's predictions: 1 of 1" in figure.layout.title.text
     assert figure.data[1].customdata == (8,)
     again = visualization.plot_calibration(study, target=lambda t: t.values[0])
-    assert "from all the others" in again.layout.title.text
+    assert "from all other trials" in again.layout.title.text

@@ -20,6 +20,11 @@ JITTER = 0.22
 """How far the dots of a choice are spread around its place."""
 
 
+def small_line(text: str) -> str:
+    """Return a line in small letters, to be put below a title."""
+    return f'<br><span style="font-size: 75%">{text}</span>'
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterAxis:
     """One parameter along an axis.

@@ -12,6 +12,7 @@ import numpy as np
 from optuna_hdbo._core.calibration import Z as HALF_WIDTH
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.attributes import read_trials
@@ -28,8 +29,8 @@ INSIDE, OUTSIDE = (31, 78, 140), (213, 94, 0)
 SEEN = 0.02
 """Share of the lowest and of the highest values that may be outside of the view."""
 
-WIDTH_OF_TITLE = 88
-"""Characters after which the title is broken."""
+WIDTH_OF_TITLE = 68
+"""Characters after which the title is broken, so that it ends left of the buttons of plotly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +66,7 @@ def recorded(study: Study) -> Predictions | None:
         return None
     numbers, *columns = zip(*rows, strict=True)
     values, means, deviations = np.array(columns, np.float64)
-    how = "Values against what the sampler expected before"
+    how = "Values against the sampler's predictions"
     return Predictions(how, numbers, values, means, deviations)
 
 
@@ -74,7 +75,7 @@ def left_out(fitted: Effects) -> Predictions:
     components, shift, scale = fitted.components()
     mean, variance = components.left_out()
     return Predictions(
-        "Values against predictions from all the others",
+        "Values against predictions from all other trials",
         tuple(trial.number for trial in fitted.trials),
         fitted.values,
         shift + scale * mean,
@@ -97,8 +98,8 @@ def calibration_figure(found: Predictions) -> dict[str, Any]:
     beyond |= (found.predicted < low) | (found.predicted > high)
     if beyond.any():
         n_beyond = int(beyond.sum())
-        verb = "is" if n_beyond == 1 else "are"
-        lines.append(f"<sup>{n_beyond} {verb} outside of the view.</sup>")
+        told_of = "1 trial is" if n_beyond == 1 else f"{n_beyond} trials are"
+        lines[-1] += small_line(f"{told_of} outside of the figure.")
     diagonal = {
         "type": "scatter",
         "mode": "lines",

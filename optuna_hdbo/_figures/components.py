@@ -15,6 +15,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.anova import Term
 from optuna_hdbo._core.models.components import Components
 from optuna_hdbo._figures.axes import ParameterAxis
+from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo.effects import Effects
 from optuna_hdbo.interactions import Interactions
 
@@ -141,8 +142,11 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
     height = HEIGHT_OF_ROW * n_rows + 130
     layout: dict[str, Any] = {
         "title": {
-            "text": "Effect on the value, group by group<br><sup>Lines and colours: posterior "
-            "mean. Bands and bars: 95 %. Dots: trials, less the effects of all others.</sup>",
+            "text": "Effect on the value, group by group"
+            + small_line(
+                "Lines and colours: posterior mean. Bands and bars: 95 %. Dots: trials, less the "
+                "effects of all others."
+            ),
             "yref": "container",
             "y": 1.0,
             "yanchor": "top",
@@ -177,8 +181,7 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
         data += [{**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"} for trace in traces]
     if hidden := sum(len(group) for group in told.groups) + len(told.inert) - _n_shown(shown):
         told_of = "1 parameter is" if hidden == 1 else f"{hidden} parameters are"
-        text = f"<br><sup>{told_of} not shown, with less of the variance.</sup>"
-        layout["title"]["text"] += text
+        layout["title"]["text"] += small_line(f"{told_of} not shown, with smaller effects.")
     return {"data": data, "layout": layout}
 
 

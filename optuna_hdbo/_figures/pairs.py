@@ -25,8 +25,8 @@ MOST_WITH_TEXT = 24
 HEIGHT_OF_CARD = 450
 """Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
 
-WIDTH_OF_TITLE = 92
-"""Characters after which the title is broken."""
+WIDTH_OF_TITLE = 68
+"""Characters after which the title is broken, so that it ends left of the buttons of plotly."""
 
 
 def ordered(found: Interactions) -> list[str]:

@@ -38,7 +38,7 @@ def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
     layout = {
         "title": {"text": "Selected parameters"},
         "height": 190 + max(20 * len(names), 260),
-        "xaxis": {"title": {"text": "Trial that selected"}, "type": "category"},
+        "xaxis": {"title": {"text": "Trial of the selection"}, "type": "category"},
         "yaxis": {"type": "category", "dtick": 1, "automargin": True},
     }
     return {"data": [cells], "layout": layout}

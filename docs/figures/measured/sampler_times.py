@@ -28,5 +28,6 @@ def main(path: Path, *, quick: bool = False) -> Path:
         axis.set_yticklabels([row["label"] for row in here] if axis is axes[0] else [])
         axis.set_xlabel("CPU ms per trial, median")
         axis.grid(visible=False, axis="y")
+        axis.set_axisbelow(True)
     figure.tight_layout()
     return style.save(figure, path)

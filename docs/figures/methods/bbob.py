@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,16 @@ def keep(results: Path) -> None:
     STORED.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """Return increasing places, moved as little as it takes until they have a gap between them."""
+    moved = list(places)
+    for _ in range(200):
+        for i in range(len(moved) - 1):
+            push = max(0.0, gap - (moved[i + 1] - moved[i])) / 2.0
+            moved[i], moved[i + 1] = moved[i] - push, moved[i + 1] + push
+    return moved
+
+
 def main(path: Path, *, quick: bool = False) -> Path:
     """Draw the stored profile; ``quick`` makes no difference."""
     profiles = json.loads(STORED.read_text(encoding="utf-8"))
@@ -54,17 +65,14 @@ def main(path: Path, *, quick: bool = False) -> Path:
             linewidth=2.6 if own else 1.6 if label in COLOURS else 1.0,
             zorder=3 if own else 2 if label in COLOURS else 1,
         )
-    places = np.array([profiles[label][-1] for label in profiles])
-    order = np.argsort(places)
-    spread = places[order].copy()
-    for i in range(1, len(spread)):  # names must not overlap
-        spread[i] = max(spread[i], spread[i - 1] + 0.045)
-    for place, i in zip(spread, order, strict=True):
-        label = list(profiles)[i]
+    labels = sorted(profiles, key=lambda label: float(profiles[label][-1]))
+    places = [float(profiles[label][-1]) for label in labels]
+    for place, name_at, label in zip(places, apart(places, 0.045), labels, strict=True):
         name = LABELS.get(label, label)
         weight = "bold" if label == "HDBOSampler" else "normal"
         colour = COLOURS.get(label, style.GREY)
-        axis.text(203, place, name, color=colour, va="center", fontsize=9, fontweight=weight)
+        axis.plot([200, 205], [place, name_at], color=colour, linewidth=0.7, clip_on=False)
+        axis.text(206, name_at, name, color=colour, va="center", fontsize=9, fontweight=weight)
     axis.set(xlabel="trials", ylabel="share of targets reached", xlim=(1, 200), ylim=(0, 1))
     figure.tight_layout()
     figure.savefig(path, dpi=120)

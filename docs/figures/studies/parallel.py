@@ -60,7 +60,7 @@ def main(path: Path, *, quick: bool = False) -> Path:
     best = np.minimum.accumulate(known)
     above.step(ends, best, where="post", color=style.VERMILION, linewidth=2)
     above.set(title="loss of every trial, and the best so far", ylim=(low - 0.1, high + 0.5))
-    below.set(title="workers; a bar is a trial, dark is good", xlabel="seconds")
+    below.set(title="a row per worker, a bar per trial; the darker, the better", xlabel="seconds")
     below.set_yticks(range(N_WORKERS), [f"worker {w + 1}" for w in range(N_WORKERS)])
     below.grid(visible=False)
     figure.tight_layout()
