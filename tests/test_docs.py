@@ -147,6 +147,18 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_every_page_is_in_the_table_of_contents_once() -> None:
+    trees = re.findall(r"```{toctree}\n(.*?)```", read("docs/index.md"), re.DOTALL)
+    listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert len(listed) == len(set(listed))
+    # A page that was added as contributing.md says is named there.
+    assert set(listed) <= pages
+    assert pages - set(listed) <= set(
+        re.findall(r"<!-- code: docs/(\w+)\.md", read("docs/contributing.md"))
+    )
+
+
 def public_names() -> list[str]:
     figures = [name for name in vars(visualization) if name.startswith("plot_")]
     return [*optuna_hdbo.__all__[1:], *figures, "report"]  # the first one is the version

@@ -135,17 +135,21 @@ def test_every_bullet_and_row_of_the_readme_is_quoted() -> None:
 
 def test_what_is_said_of_the_picture() -> None:
     runs = json.loads((ROOT / "docs" / "figures" / "regret.json").read_text(encoding="utf-8"))
-    reached = {
-        rival: [
-            run["improvements"][-1][1]
-            for run in runs
-            if (run["rival"], run["problem"]) == (rival, "hartmann6-50")
-        ]
-        for rival in ("HDBOSampler", "gp")
+
+    def reached(rival: str, problem: str) -> list[float]:
+        found = [run for run in runs if (run["rival"], run["problem"]) == (rival, problem)]
+        return [run["improvements"][-1][1] for run in found]
+
+    medians = {
+        (rival, problem): statistics.median(reached(rival, problem))
+        for rival in {run["rival"] for run in runs}
+        for problem in {run["problem"] for run in runs}
     }
-    assert statistics.median(reached["gp"]) < statistics.median(reached["HDBOSampler"])
-    second_best = [regret for regret in reached["HDBOSampler"] if 0.11 < regret < 0.13]
-    assert len(second_best) > 2.5
+    first = {p: min((m, r) for (r, q), m in medians.items() if q == p)[1] for _, p in medians}
+    assert first == {"levy-20": "gp", "ackley-20": "HDBOSampler", "hartmann6-50": "gp"}
+    assert medians["HDBOSampler", "levy-20"] < 1.3 * medians["gp", "levy-20"]  # a little
+    second_best = [r for r in reached("HDBOSampler", "hartmann6-50") if 0.11 < r < 0.13]
+    assert len(second_best) >= 3  # most of five
 
 
 @pytest.mark.parametrize(
