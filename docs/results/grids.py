@@ -117,6 +117,18 @@ GRIDS = [
         quartiles,
     ),
     Grid(
+        "vs_bo_mix",
+        "vs-bo",
+        code(
+            "VSBOSampler:published",
+            "VSBOSampler:published,unimportant=mix",
+            "VSBOSampler",
+            "VSBOSampler:unimportant=mix",
+        ),
+        plain("fbranin-50", "fhm6-50"),
+        quartiles,
+    ),
+    Grid(
         "embeddings",
         "baselines",
         {

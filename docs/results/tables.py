@@ -13,6 +13,7 @@ import functools
 import sys
 from collections.abc import Callable
 
+import papers
 import special
 from grids import GRIDS
 
@@ -20,6 +21,8 @@ from grids import GRIDS
 TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     *((grid.page, grid.rows) for grid in GRIDS),
     ("bamsoo", special.tree_losses),
+    ("baselines", papers.beside_letham),
+    ("gp-mi", papers.known_hyperparameters),
     ("hdbo", functools.partial(special.bbob, 20)),
     ("hdbo", functools.partial(special.bbob, 10)),
     ("interactions", special.structures),

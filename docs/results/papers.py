@@ -1,0 +1,48 @@
+"""Tables of the pages that show samplers beside what papers report, or as a paper has set them."""
+
+from __future__ import annotations
+
+import numpy as np
+from formats import listed
+from formats import mean_and_error
+from formats import quartiles
+from kept import Kept
+
+
+LETHAM: dict[str, tuple[str, str, str, str]] = {
+    "HeSBOSampler:d=4,n_init=10": ("`HeSBOSampler(d=4, n_init=10)`", "0.0148", "1.22", "14"),
+    "REMBOSampler:d=2,n_embeddings=4,n_init=2": (
+        "`REMBOSampler(d=2, n_embeddings=4, n_init=2)`",
+        "0.585",
+        "1.33",
+        "15",
+    ),
+    "ALEBOSampler:published,d=4": ("`ALEBOSampler.as_published(d=4)`", "0.0039", "0.0061", "10"),
+}
+"""Sampler -> its name, and median, mean and number of the runs of Letham et al. (2020) that were
+read."""
+
+
+def beside_letham() -> list[str]:
+    """Return rows of the regrets on Branin, beside the results that the authors publish."""
+    kept, lines = Kept("embeddings_50"), []
+    for rival, (title, median, mean, n) in LETHAM.items():
+        runs = kept.last("branin-100", rival)
+        ours = [quartiles(runs), f"{runs.mean():.3g}", str(len(runs))]
+        lines.append(listed([title, *ours, median, mean, n]))
+    return lines
+
+
+def known_hyperparameters() -> list[str]:
+    """Return rows of the average regrets of GP-MI and GP-UCB with the process's own kernel."""
+    kept, lines = Kept("gp_mi"), []
+    for problem, lengthscale in (("gp-2", 0.2), ("gp-4", 0.4)):
+        params = f"kernel_params={{'lengthscale':{lengthscale},'noise':1e-4}}"
+        label = f"GPMISampler:published,kernel=matern3,{params}"
+        runs = [
+            kept.last(problem, f"{label}{end}", "average_regret")
+            for end in ("", ",exploration=ucb")
+        ]
+        cells = [mean_and_error(r) for r in runs] + [f"{np.median(r):.3g}" for r in runs]
+        lines.append(listed([problem, *cells]))
+    return lines
