@@ -10,6 +10,7 @@ import numpy as np
 from formats import bold
 from formats import listed
 from formats import median_and_largest
+from formats import quartiles
 from formats import short
 from formats import two_digits
 from grids import GP_UCB
@@ -20,6 +21,19 @@ from kept import read
 from optuna_hdbo.benchmarks.report.pages import bamsoo
 from optuna_hdbo.benchmarks.report.pages import family
 from optuna_hdbo.benchmarks.rivals import registry
+
+
+def report() -> list[str]:
+    """Return rows of regrets on the problems for reporting, problem by problem."""
+    kept = Kept("report")
+    rows = []
+    for problem in kept.problems():
+        for rival in kept.rivals():
+            seeds, regrets = kept.runs(problem, rival)
+            if seeds:
+                cells = [quartiles(column) for column in regrets.T]
+                rows.append(listed([f"`{rival}`", str(len(seeds)), *cells]))
+    return rows
 
 
 def bbob(dim: int) -> list[str]:
