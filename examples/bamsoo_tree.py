@@ -1,7 +1,8 @@
 """Draw the trees of SOO and BaMSOO on one parameter, without Optuna: Figure 2 of the paper.
 
 A loop asks each method for points and tells it their values. Both trees spend 20 evaluations,
-or as many as the command line says. What the Gaussian process rules out costs BaMSOO none.
+or as many as the command line says. Cells that the Gaussian process rules out cost BaMSOO no
+evaluation.
 """
 
 from __future__ import annotations

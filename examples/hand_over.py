@@ -1,8 +1,8 @@
 """Hand a study over: random search begins, TPESampler goes on, and HDBOSampler ends it.
 
 The study is stored in a file, as if each part were another day. A sampler learns from all trials
-that there are, whoever suggested them. A number on the command line is the number of trials that
-each sampler gets.
+that there are, no matter which sampler suggested them. A number on the command line is
+the number of trials that each sampler gets.
 """
 
 from __future__ import annotations

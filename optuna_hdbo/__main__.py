@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     parser = argparse.ArgumentParser("python -m optuna_hdbo", description=optuna_hdbo.__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("warmup", help="compile everything now, for images and CI")
+    commands.add_parser("warmup", help="compile everything now, for container images and CI")
     parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     start = time.perf_counter()

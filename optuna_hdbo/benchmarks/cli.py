@@ -53,6 +53,8 @@ MAX_SEEDS = 10_000
 MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
 """Problems with several objectives, reported ones and those for tuning."""
 
+PROBLEMS = "names, or 'report' or 'tune' for all problems of that purpose"
+
 
 def problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family means all of its problems."""
@@ -77,7 +79,7 @@ def parse_seeds(text: str) -> list[int]:
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--problems", required=True, help="names, or 'report' or 'tune' for all of either")
+    add("--problems", required=True, help=PROBLEMS)
     add("--rivals", required=True, help="samplers, separated by commas; see 'list'")
     add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the problems and the samplers")
     add("--trials", type=int, default=200, help="trials per run (default: %(default)s)")
@@ -162,7 +164,7 @@ def _constraints(args: argparse.Namespace) -> int:
 
 def _add_endurance(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--problems", required=True, help="names, or 'report' or 'tune' for all of either")
+    add("--problems", required=True, help=PROBLEMS)
     add("--rivals", required=True, help="samplers, separated by commas")
     add("--seed", type=int, default=0, help="of problem and sampler (default: %(default)s)")
     add("--trials", type=int, default=3000, help="trials per study (default: %(default)s)")
@@ -203,7 +205,7 @@ def _speed(args: argparse.Namespace) -> int:
 
 def _add_structure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--problems", default="report", help="names, or 'report' or 'tune' for all of either")
+    add("--problems", default="report", help=PROBLEMS)
     add("--rivals", default="random", help="samplers of the studies (default: %(default)s)")
     add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the problems and the samplers")
 
@@ -260,7 +262,7 @@ def _list(args: argparse.Namespace) -> int:
 _COMMANDS = {
     "run": (_add_run, _run, "run samplers on problems; resumes where it stopped"),
     "report": (_add_report, _report, "print Markdown tables of results, and draw them"),
-    "page": (_add_page, _page, "set a paper's own figures beside ours"),
+    "page": (_add_page, _page, "draw a paper's figures from results"),
     "overhead": (_add_overhead, _overhead, "time samplers per trial in large studies"),
     "constraints": (
         _add_constraints,
@@ -268,8 +270,8 @@ _COMMANDS = {
         "compare samplers under constraints",
     ),
     "speed": (_add_speed, _speed, "time kernels and trials, and compare with earlier times"),
-    "structure": (_add_structure, _structure, "how often known interactions are found"),
-    "endurance": (_add_endurance, _endurance, "time and memory of long studies"),
+    "structure": (_add_structure, _structure, "measure how often known interactions are found"),
+    "endurance": (_add_endurance, _endurance, "measure time and memory of long studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
 }
 
