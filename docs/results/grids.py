@@ -91,6 +91,19 @@ GRIDS = [
         quartiles,
     ),
     Grid(
+        "valleys",
+        "hdbo",
+        {
+            "HDBOSampler": "`HDBOSampler`",
+            "TuRBOSampler": "`TuRBOSampler`",
+            "GPUCBSampler": "`GPUCBSampler`",
+            "tpe-default": "`TPESampler`",
+            "cmaes": "`CmaEsSampler`",
+        },
+        plain("trid-10", "powell-12", "trid-20", "powell-20"),
+        quartiles,
+    ),
+    Grid(
         "vs_bo",
         "vs-bo",
         code(
