@@ -80,4 +80,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_SUBMODULES})
+    """Return the public names, and those that every module has."""
+    return sorted({*(name for name in globals() if name[0] == "_"), *__all__, *_SUBMODULES})

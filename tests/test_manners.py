@@ -75,6 +75,29 @@ def test_submodules_are_reached_through_the_package() -> None:
     assert {"methods", "visualization"} <= set(dir(optuna_hdbo))
 
 
+def test_the_package_shows_public_names_only() -> None:
+    shown = {name for name in dir(optuna_hdbo) if not name.startswith("_")}
+    assert shown == {*optuna_hdbo.__all__, *optuna_hdbo._SUBMODULES} - {"__version__"}
+
+
+FACTS = {
+    "meant_for",
+    "models_conditional",
+    "multiplies_matrices",
+    "supports_constraints",
+    "supports_several_objectives",
+}
+"""Attributes of the classes that say what a sampler can do."""
+
+
+@pytest.mark.parametrize("name", list(SAMPLERS))
+def test_other_members_of_samplers_are_private(name: str) -> None:
+    sampler = SAMPLERS[name](seed=0)
+    public = {member for member in dir(sampler) if not member.startswith("_")}
+    assert public - set(dir(optuna.samplers.BaseSampler)) - FACTS <= {"as_published"}
+    assert {member for member in vars(sampler) if not member.startswith("_")} <= FACTS
+
+
 def test_the_verbosity_of_optuna_holds() -> None:
     def say() -> str:
         heard = io.StringIO()
