@@ -20,6 +20,12 @@ def quartiles(runs: FloatArray) -> str:
     return f"{middle:.3g} ({low:.3g}, {high:.3g})"
 
 
+def only(runs: FloatArray) -> str:
+    """Return the number of a single run."""
+    (value,) = runs
+    return f"{value:.3g}"
+
+
 def two_digits(value: float) -> str:
     """Return two significant digits, and at most four decimals."""
     if value < 0.001:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from formats import listed
 from formats import mean_and_error
 from formats import median_and_largest
+from formats import only
 from formats import quartiles
 from kept import FloatArray
 from kept import Kept
@@ -73,21 +74,64 @@ def plain(*problems: str) -> dict[str, str]:
 
 GP_UCB = "GPUCBSampler:published,maximiser=direct+gradient,kernel=matern52"
 
+ADD_GP = {
+    "random": "`RandomSampler`",
+    "AddGPUCBSampler:published,decomposition=known,max_group_size=60,ungrouped=centre": (
+        "`AddGPUCBSampler.as_published()` with the true groups"
+    ),
+    "AddGPUCBSampler:published,max_group_size=3": (
+        "`AddGPUCBSampler.as_published(max_group_size=3)`"
+    ),
+}
+LARGE = plain("trimodal-40-18-2", "trimodal-96-5-19", "trimodal-96-29-3", "trimodal-120-55-2")
+
+MS_UCB = {
+    "MSUCBSampler:published": "MS-UCB as published",
+    "MSUCBSampler:published,d=1000,anchors=None": "GP-UCB: the same on the whole cube",
+    **code(
+        "LineBOSampler",
+        "DropoutUCBSampler:published",
+        "REMBOSampler:d=5",
+        "HeSBOSampler:d=5",
+        "SRESampler:d=5",
+    ),
+}
+
 GRIDS = [
     Grid(
         "add_gp",
         "add-gp-ucb",
         {
-            "random": "`RandomSampler`",
+            "random": ADD_GP["random"],
             "GPUCBSampler:published": "`GPUCBSampler.as_published()`",
-            "AddGPUCBSampler:published,decomposition=known,max_group_size=60,ungrouped=centre": (
-                "`AddGPUCBSampler.as_published()` with the true groups"
-            ),
-            "AddGPUCBSampler:published,max_group_size=3": (
-                "`AddGPUCBSampler.as_published(max_group_size=3)`"
-            ),
+            **ADD_GP,
         },
         plain("trimodal-24-11-2", "trimodal-40-35-1"),
+        quartiles,
+    ),
+    *(
+        Grid(
+            "add_gp_100",
+            "add-gp-ucb",
+            ADD_GP | {"AddGPUCBSampler": "`AddGPUCBSampler()`"},
+            LARGE,
+            quartiles,
+            measure=measure,
+        )
+        for measure in ("regret", "average_regret")
+    ),
+    Grid(
+        "add_gp_100",
+        "add-gp-ucb",
+        {
+            "random": "`RandomSampler`",
+            "DIRECTSampler": "`DIRECTSampler`",
+            "REMBOSampler:d=9": "`REMBOSampler(d=9)`",
+            "AddGPUCBSampler:published,max_group_size=5": (
+                "`AddGPUCBSampler.as_published(max_group_size=5)`"
+            ),
+        },
+        plain("supernovae-20", "cascade-22"),
         quartiles,
     ),
     Grid(
@@ -158,19 +202,16 @@ GRIDS = [
     Grid(
         "ms_ucb",
         "ms-ucb",
-        {
-            "MSUCBSampler:published": "MS-UCB as published",
-            "MSUCBSampler:published,d=1000,anchors=None": "GP-UCB: the same on the whole cube",
-            **code(
-                "LineBOSampler",
-                "DropoutUCBSampler:published",
-                "REMBOSampler:d=5",
-                "HeSBOSampler:d=5",
-                "SRESampler:d=5",
-            ),
-        },
+        MS_UCB,
         plain("ackley-50", "levy-50", "ellipsoid-50", "camelback-50"),
         quartiles,
+    ),
+    Grid(
+        "ms_ucb_sizes",
+        "ms-ucb",
+        MS_UCB,
+        plain("ackley-20", "camelback-100"),
+        only,
     ),
     Grid(
         "bamsoo",
