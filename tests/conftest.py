@@ -58,15 +58,24 @@ UNTRACED = (
     "baselines/test_contract.py",
     "methods/test_method_contract.py",
     "methods/test_soo.py",
+    "test_code_blocks.py",
     "test_constraints.py",
+    "test_figures.py",
     "test_hostile_records.py",
     "test_large_discrete.py",
+    "test_layering.py",
     "test_trees.py",
 )
 """What coverage leaves out with JIT: tracing takes half as long again, and others run the same."""
 
-# The same examples every time: a failure that comes and goes helps nobody.
-hypothesis.settings.register_profile("suite", derandomize=True, deadline=None, max_examples=100)
+# The same examples every time: a failure that comes and goes helps nobody. Fewer where loops are
+# interpreted: everything else has had its examples with compiled ones.
+hypothesis.settings.register_profile(
+    "suite",
+    derandomize=True,
+    deadline=None,
+    max_examples=100 if THOROUGH else 30 if INTERPRETED else 60,
+)
 hypothesis.settings.load_profile("suite")
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

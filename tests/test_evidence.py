@@ -81,7 +81,7 @@ def is_followed(command: str) -> bool:
     return (
         command.startswith(("python -m pytest ", "python -m optuna_hdbo.benchmarks "))
         or command == "bash .ci/run"  # which runs every test
-        or command == "python -m optuna_hdbo warmup"  # test_warmup.py
+        or command == "python -m optuna_hdbo warmup"  # test_environments.py
     )
 
 

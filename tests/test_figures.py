@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -46,17 +47,29 @@ def make() -> Iterator[ModuleType]:
                 del sys.modules[name]
 
 
+@pytest.fixture(scope="module")
+def one_dashboard(make: ModuleType) -> Iterator[None]:
+    """Serve one dashboard to all of its photographs."""
+    dashboard: Any = importlib.import_module("dashboard")
+    with dashboard.served(quick=True) as address, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dashboard, "served", lambda *, quick: nullcontext(address))
+        yield
+
+
 NAMES = sorted(path.stem for path in FIGURES.glob("*/*.py"))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_script_draws_its_figure(name: str, make: ModuleType, tmp_path: Path) -> None:
+def test_every_script_draws_its_figure(
+    name: str, make: ModuleType, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     import browser
 
     if name in IN_A_BROWSER:
         pytest.importorskip("optuna_dashboard")
         if browser.find() is None:
             pytest.skip("there is no browser")
+        request.getfixturevalue("one_dashboard")
     path = make.draw(name, tmp_path, quick=True)
     assert path.parent == tmp_path
     assert path.stem == name

@@ -38,7 +38,7 @@ def test_hostile_studies(name: str) -> None:
     """
 
     @settings(
-        max_examples=N_STUDIES or 3,
+        max_examples=N_STUDIES or 2,
         derandomize=not N_STUDIES,
         phases=list(Phase) if SHRINK else [Phase.generate],
         database=None,

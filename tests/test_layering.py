@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,9 +110,15 @@ BENCHMARK_ROOMS = {
 """Room of the benchmarks -> those that it may import, beside itself."""
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return the parts of a file's syntax tree."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imports(path: Path) -> Iterator[str]:
     """Yield the absolute names that a file imports, wherever in the file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -146,7 +153,7 @@ def test_private_names_of_optuna_stay_in_one_file() -> None:
     for path in FILES:
         if path.parts[0] == "benchmarks" or path == Path("_study/attributes.py"):
             continue
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for node in nodes(ROOT / path):
             assert not (isinstance(node, ast.Attribute) and node.attr in private), (
                 f"{path}:{getattr(node, 'lineno', '?')} touches a private name of Optuna"
             )
@@ -203,7 +210,7 @@ def test_no_folder_and_no_file_is_crowded() -> None:
 
 def test_no_function_is_longer_than_sixty_lines() -> None:
     for path in FILES:
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for node in nodes(ROOT / path):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[1 if ast.get_docstring(node) and len(node.body) > 1 else 0]
                 assert node.end_lineno is not None

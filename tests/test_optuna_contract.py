@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -29,15 +30,23 @@ def build(name: str, **settings: Any) -> BaseSampler:
 
 
 class EverySampler:
-    """Asking the method from the second trial on, and one with startup trials, which all share."""
+    """Asking the method from the second trial on."""
 
-    @pytest.fixture(
-        params=[*((name, 0) for name in factories()), ("FakeSampler", 10)],
-        ids=lambda param: f"{param[0]}-{param[1]}",
-    )
+    @pytest.fixture(params=list(SAMPLERS))
     def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
-        name, n_startup_trials = request.param
-        return functools.partial(build, name, n_startup_trials=n_startup_trials)
+        return functools.partial(build, request.param, n_startup_trials=0)
+
+
+def in_turn(test: Callable[..., None]) -> Any:
+    """Give a test of all pairs of distributions each one twice, beside two different ones.
+
+    How a distribution becomes a column, and a column a value, is the business of the base, which
+    has all pairs below.
+    """
+    (x, every_x), (y, every_y) = (mark.args for mark in test.pytestmark)  # type: ignore[attr-defined]
+    pairs = list(zip(every_x, [*every_y[1:], every_y[0]], strict=True))
+    unmarked = types.FunctionType(test.__code__, test.__globals__, test.__name__)
+    return pytest.mark.parametrize((x, y), pairs)(unmarked)
 
 
 @pytest.fixture(autouse=True)
@@ -49,11 +58,23 @@ def no_fallback(caplog: pytest.LogCaptureFixture) -> Any:
 
 
 class TestBasic(EverySampler, BasicSamplerTestCase):
-    pass
+    test_combination_of_different_distributions_objective = in_turn(
+        BasicSamplerTestCase.test_combination_of_different_distributions_objective
+    )
 
 
 class TestRelative(EverySampler, RelativeSamplerTestCase):
-    pass
+    test_sample_relative_numerical = in_turn(
+        RelativeSamplerTestCase.test_sample_relative_numerical
+    )
+
+
+class TestBase(BasicSamplerTestCase, RelativeSamplerTestCase):
+    """What all samplers share, with startup trials and without."""
+
+    @pytest.fixture(params=[0, 10])
+    def sampler(self, request: pytest.FixtureRequest) -> Callable[[], BaseSampler]:
+        return functools.partial(build, "FakeSampler", n_startup_trials=request.param)
 
 
 SEVERAL = [name for name, create in SAMPLERS.items() if create().supports_several_objectives]

@@ -81,7 +81,9 @@ def test_most_trials_pruned_is_still_better_than_random() -> None:
     """The same pruner, and the same number of trees in total."""
     random = [tune(optuna.samplers.RandomSampler(seed=seed), 1600) for seed in range(3)]
     goal = 0.5 * float(np.median([study.best_value for study in random]))
-    ours = [tune(optuna_hdbo.GPUCBSampler(seed=seed), 1600, goal) for seed in range(3)]
-    assert np.median([study.best_value for study in ours]) < goal
+    ours: list[optuna.Study] = []
+    while len(ours) < 3 and sum(study.best_value < goal for study in ours) < 2:
+        ours.append(tune(optuna_hdbo.GPUCBSampler(seed=len(ours)), 1600, goal))
+    assert sum(study.best_value < goal for study in ours) == 2
     pruned = [[t.state == TrialState.PRUNED for t in study.trials] for study in ours]
     assert np.mean([np.mean(states) for states in pruned]) > 0.6

@@ -51,7 +51,7 @@ def points(study: optuna.Study) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
 
-N = affordable(12, 8)
+N = affordable(10, 8)
 
 
 @pytest.fixture(scope="module")

@@ -57,21 +57,23 @@ def test_nothing_in_the_package_can_run_what_it_reads(path: Path) -> None:
 
 
 @every_sampler
-def test_no_pickle_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(storage: optuna.storages.BaseStorage | None = None) -> None:
-        study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=storage)
-        study.optimize(mixed_objective, n_trials=5)
-        study.sampler = EVERY[name](**SETTINGS)
-        study.optimize(mixed_objective, n_trials=1)
-
+def test_no_pickle_is_read(
+    name: str,
+    genuine: Callable[[str], list[optuna.trial.FrozenTrial]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("a pickle is read")
 
-    run()  # Numba keeps compiled code in pickles, in a folder of the user's: now it is loaded
-    storage = create_sqlite()
+    genuine(
+        name
+    )  # Numba keeps compiled code in pickles, in a folder of the user's: now it is loaded
+    study = optuna.create_study(sampler=EVERY[name](**SETTINGS), storage=create_sqlite())
     for function in ("load", "loads", "Unpickler"):
         monkeypatch.setattr(pickle, function, refuse)
-    run(storage)
+    study.optimize(mixed_objective, n_trials=5)
+    study.sampler = EVERY[name](**SETTINGS)
+    study.optimize(mixed_objective, n_trials=1)
 
 
 @pytest.fixture(scope="module")

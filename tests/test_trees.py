@@ -133,7 +133,7 @@ def test_a_sampler_that_comes_anew_asks_for_the_same(objective: Objective, creat
     study = optuna.create_study(sampler=create(**settings))
     if objective is failing_centre:
         study.enqueue_trial({"x0": 0.0, "x1": 0.0})
-    run(study, objective, affordable(28, 8), lambda: create(**settings))
+    run(study, objective, affordable(20, 8), lambda: create(**settings))
 
 
 # spaces that come to an end ----------------------------------------------------------------------

@@ -79,7 +79,7 @@ def test_memory_is_only_a_cache(name: str, settings: dict[str, Any]) -> None:
     """A fresh instance and a long-lived one agree exactly, with points pending now and then."""
     domain = DOMAINS["mixed"]
     ledger, old = Ledger.started(domain, 2), build(name, settings)
-    for step in range(affordable(9, 4)):
+    for step in range(affordable(7, 4)):
         pending = domain.sample(np.random.default_rng(step), step % 3)
         suggestion, again = (
             method.suggest(domain, ledger.seen(pending=list(pending)), Streams(0))

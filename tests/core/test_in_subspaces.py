@@ -148,7 +148,7 @@ def test_at_least_brute_force(d: int, kind: str) -> None:
         best = -np.inf
         for anchor, columns in zip(spaces.anchors, spaces.columns, strict=True):
             lines = [
-                np.linspace(0, 1, affordable(101, 21))
+                np.linspace(0, 1, affordable(101, 11))
                 if (grid := domain.grids[c]) is None
                 else grid
                 for c in columns

@@ -295,7 +295,7 @@ def test_the_truth_is_learned(kind: str, lengthscale: float, groups: list[Group]
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_model_joins_columns_up_to_the_largest_size(size: int) -> None:
-    X, y = draw([(0, 1, 2), (3,)], affordable(100, 30), 5, 1)
+    X, y = draw([(0, 1, 2), (3,)], affordable(100, 22), 5, 1)
     model = AdditiveModel("matern52", size, search="merge")
     first = learned(model, X[:-10], y[:-10])
     for fitted in (first, learned(model, X, y, first)):

@@ -133,7 +133,7 @@ def test_a_known_point_is_not_returned() -> None:
         posterior, _, best = problem(domain, 1)
         acquisition = Analytic.ucb(posterior, 1.0)
         known = np.empty((0, len(domain)))
-        for _ in range(6):
+        for _ in range(affordable(6, 2)):
             x = maximise(acquisition, domain, best, known, np.random.default_rng(0))
             assert not (known == x).all(axis=1).any()
             known = np.concatenate([known, x[None]])

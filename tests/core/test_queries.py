@@ -64,7 +64,9 @@ def test_good_points_come_first_to_last() -> None:
     assert len(good_points(X[:1], y[:1])) == 1
 
 
-@pytest.mark.parametrize("name", ["mixed", "continuous", "discrete", "single"])
+@pytest.mark.parametrize(
+    "name", ["mixed", "continuous", "discrete", "single"][:: affordable(1, 3)]
+)
 def test_beliefs_keep_their_own_fits(name: str) -> None:
     ledger = Ledger.started(DOMAINS[name], 6)
     plain = queries()

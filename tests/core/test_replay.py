@@ -143,7 +143,7 @@ ENDS = ["complete"] * 6 + ["elsewhere", "failed", "failed", "no row"]
 @pytest.mark.parametrize("workers", [1, 4])
 def test_a_kept_replay_is_a_fresh_one(name: str, space: str, workers: int) -> None:
     study = Study(SPACES[space], name, workers)
-    for _ in range(affordable(28, 6)):
+    for _ in range(affordable(22, 6)):
         study.ask()
         event = study.rng.random()
         if event < 0.05:
@@ -167,7 +167,7 @@ def test_a_kept_replay_is_a_fresh_one(name: str, space: str, workers: int) -> No
 def test_every_end_of_the_first_nodes_trial(name: str, how: str, space: str) -> None:
     """The trial of the root misses it, or leaves it without a value; then everything goes on."""
     study = Study(SPACES[space], name, 0)
-    for i in range(affordable(20, 6)):
+    for i in range(affordable(14, 6)):
         study.end(study.ask(), how if i < 3 else "complete")
 
 
@@ -295,7 +295,7 @@ def test_a_change_in_the_middle_does_not_cost_the_beginning(
     settled = []
     settle = Tree.settle
     study = Study(SPACES["continuous"], "soo", 0)
-    for _ in range(300):
+    for _ in range(150):
         study.end(study.ask())
     last = max(study.rows)
     x, value = study.rows[last]
@@ -304,7 +304,7 @@ def test_a_change_in_the_middle_does_not_cost_the_beginning(
         Tree, "settle", lambda self, *args: (settled.append(1), settle(self, *args))[1]
     )
     study.kept.grow(study.domain, study.seen())
-    assert 0 < len(settled) < 100
+    assert 0 < len(settled) < 50
 
 
 # the log -----------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def run(method: Method, f: Callable[[np.ndarray], float], dim: int, n: int) -> l
 def test_soo_is_algorithm_2(
     f: Callable[[np.ndarray], float], dim: int, k: Any, power: float
 ) -> None:
-    n = affordable(120, 60)
+    n = affordable(90, 60)
     expected = reference.soo(f, k, power, (0,) * dim, n)
     assert run(SOO(branching=k, depth_exponent=power), f, dim, n) == expected
     assert len(set(expected)) == n
@@ -196,7 +196,7 @@ def test_another_process_goes_on_as_the_first_would_have(
     build: Callable[[], Method], domain: Domain
 ) -> None:
     """So many suggestions in one go are half of them, a new process, and the other half."""
-    n = affordable(100, 16)
+    n = affordable(60, 16)
     whole = Ledger.started(domain, 1, bowl)
     in_one_go = whole.run(build(), n)
     parts = Ledger.started(domain, 1, bowl)
@@ -244,7 +244,7 @@ def test_workers_never_get_the_same_node(build: Callable[[], Method], domain: Do
     rng = np.random.default_rng(0)
     workers = Workers(domain, build)
     points = []
-    for _ in range(affordable(40, 12)):
+    for _ in range(affordable(28, 12)):
         while len(workers.running) < 4:
             points.append(workers.ask().x)
         # The trial that was asked for third never ends.
