@@ -208,6 +208,14 @@ def test_no_folder_and_no_file_is_crowded() -> None:
     assert {folder: n for folder, n in folders.items() if n > 12} == {}
 
 
+def test_the_tests_of_core_have_its_rooms() -> None:
+    """So that the test of a formula is found where the formula is."""
+    tests = Path(__file__).parent / "core"
+    for path in tests.rglob("test_*.py"):
+        where = path.relative_to(tests).parent
+        assert (ROOT / "_core" / where / "__init__.py").exists(), path
+
+
 def test_no_function_is_longer_than_sixty_lines() -> None:
     for path in FILES:
         for node in nodes(ROOT / path):
