@@ -117,7 +117,7 @@ def test_tables_of_pages_are_read(make: ModuleType) -> None:
     assert cells.spread("7.3") == (7.3, 7.3, 7.3)
     assert cells.spread("3.64e+03 (2.88e+03, 4.75e+03), 10 seeds") == (3640, 2880, 4750)
     assert (cells.number("-2.5"), str(cells.number("—"))) == (-2.5, "nan")
-    ((_, rows),) = cells.tables("gp-mi", "problem", "GP-MI", "GP-UCB")
+    _, rows = cells.tables("gp-mi", "problem", "GP-MI", "GP-UCB")[0]
     assert rows[0]["GP-UCB"] == "0.247 ± 0.042"  # without emphasis; the first such column
     with pytest.raises(ValueError, match="no table"):
         cells.tables("gp-mi", "nothing")

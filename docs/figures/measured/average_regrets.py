@@ -13,7 +13,7 @@ import style
 def main(path: Path, *, quick: bool = False) -> Path:
     """Draw a row per problem; ``quick`` makes no difference."""
     del quick
-    ((_, rows),) = cells.tables("gp-mi", "problem", "GP-MI", "GP-UCB")
+    _, rows = cells.tables("gp-mi", "problem", "GP-MI", "GP-UCB")[0]
     found = {}
     for row in rows:
         (mine, error), (other, others) = (
