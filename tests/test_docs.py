@@ -148,6 +148,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_elsewhere_are_well_formed(page: Path) -> None:
+    """Whether they can be reached is checked by ``tox -e links``, which needs a network."""
+    for target in re.findall(r"https?://[^\s<>`\"]*", prose(page)):
+        link = target.rstrip(").,;:*")
+        assert re.fullmatch(r"https://[\w-]+(\.[\w-]+)+(/[\w.~/%-]*)?(#[\w-]+)?", link), link
+
+
 def test_every_page_is_in_the_table_of_contents_once() -> None:
     trees = re.findall(r"```{toctree}\n(.*?)```", read("docs/index.md"), re.DOTALL)
     listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
