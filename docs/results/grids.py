@@ -214,6 +214,18 @@ GRIDS = [
         only,
     ),
     Grid(
+        "ms_ucb_data",
+        "ms-ucb",
+        {
+            "random": "`RandomSampler`",
+            **code(
+                "MSUCBSampler:published,d=10,alpha=1", "HeSBOSampler:d=10", "REMBOSampler:d=10"
+            ),
+        },
+        plain("digits-500", "ramp1-5000"),
+        only,
+    ),
+    Grid(
         "bamsoo",
         "bamsoo",
         {
