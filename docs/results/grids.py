@@ -210,7 +210,18 @@ GRIDS = [
         "ms_ucb_sizes",
         "ms-ucb",
         MS_UCB,
-        plain("ackley-20", "camelback-100"),
+        plain("ackley-20", "levy-20", "camelback-100"),
+        only,
+    ),
+    Grid(
+        "ms_ucb_varied",
+        "ms-ucb",
+        code(
+            "MSUCBSampler:published",
+            "MSUCBSampler:published,n0=10",
+            "MSUCBSampler:published,d=10",
+        ),
+        plain("ackley-100", "ellipsoid-100"),
         only,
     ),
     Grid(
