@@ -49,23 +49,26 @@ def ranked(seen: Observations) -> Observations:
     return replace(seen, values=-counts.astype(np.float64), objectives=None)
 
 
-def reference_point(front: FloatArray, Y: FloatArray) -> FloatArray:
+def reference_point(front: FloatArray, Y: FloatArray, *, far: bool) -> FloatArray:
     """Return the point (k,) above which volume counts.
 
-    It is below the front in every objective, and nowhere above the worst of all values. A point
-    just below the front would leave its ends where they are: what is better in one objective adds
-    nothing if it is below the point in another.
+    It is below the front in every objective, and a ``far`` one is nowhere above the worst of all
+    values. With a near one alone, the ends of the front would stay where they are: what is better
+    in one objective adds nothing if it is below the point in another. With a far one alone, a tiny
+    gain at an end counts more than what lies between the ends.
 
     Parameters
     ----------
     front : FloatArray, shape (p, k)
     Y : FloatArray, shape (n, k)
         All values.
+    far : bool
     """
     worst, width = front.min(axis=0), np.ptp(front, axis=0)
     # A front of a single value has no range yet.
     width = np.where(width > 0.0, width, np.maximum(np.ptp(Y, axis=0), 1e-9))
-    return np.asarray(np.minimum(worst - BEYOND * width, Y.min(axis=0)), np.float64)
+    near = worst - BEYOND * width
+    return np.asarray(np.minimum(near, Y.min(axis=0)) if far else near, np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,7 @@ class SeveralQueries:
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
         feasible = [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
-        improvement = _improvement(models, on_front, rng)
+        improvement = _improvement(models, on_front, rng, far=seen.step % 2 == 0)
         posteriors = [model.posterior for model in models] if improvement is not None else []
         acquisition = SeveralObjectives(posteriors, improvement, feasible)
         best = _centres(seen.X, merits(ranks), rng)
@@ -126,14 +129,17 @@ class SeveralQueries:
 
 
 def _improvement(
-    models: Sequence[Believed], on_front: BoolArray, rng: np.random.Generator
+    models: Sequence[Believed], on_front: BoolArray, rng: np.random.Generator, *, far: bool
 ) -> Improvement | None:
-    """Return what an improvement of the front is; None as long as no point is feasible."""
+    """Return what an improvement of the front is; None as long as no point is feasible.
+
+    It is measured from a ``far`` reference point or from a near one.
+    """
     if not on_front.any():
         return None
     Y = np.stack([model.seen.y for model in models], axis=1)
     front = Y[on_front]
-    reference = reference_point(front, Y)
+    reference = reference_point(front, Y, far=far)
     if len(models) > MOST_DECOMPOSED:
         return DirectedImprovement.drawn(front, reference, rng)
     return HypervolumeImprovement(Boxes.above(front, reference))

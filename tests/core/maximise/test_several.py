@@ -22,6 +22,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.fronts import Boxes
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise import several
 from optuna_hdbo._core.maximise.several import SeveralQueries
 from optuna_hdbo._core.maximise.several import ranked
 from optuna_hdbo._core.maximise.several import reference_point
@@ -53,7 +54,7 @@ def acquisition(domain: Domain, kind: str, feasible: bool = False) -> SeveralObj
         posteriors.append(Posterior(Factor(posterior.kernel, X), y))
         values.append(y)
     Y = np.stack(values, axis=1)
-    reference = reference_point(Y, Y)
+    reference = reference_point(Y, Y, far=True)
     improvement = (
         HypervolumeImprovement(Boxes.above(Y, reference))
         if kind == "volume"
@@ -101,11 +102,37 @@ def test_ranks_are_numbers_of_dominating_feasible_points() -> None:
 
 def test_the_reference_point_is_below_the_front() -> None:
     Y = np.array([[0.0, 10.0], [2.0, 0.0], [-5.0, -0.5], [-6.0, -0.2]])
-    np.testing.assert_allclose(reference_point(Y[:2], Y), [-6.0, -1.0])
-    alone = reference_point(Y[:1], Y)
-    assert (alone < Y[0]).all()
-    same = np.ones((3, 2))
-    assert (reference_point(same, same) < 1.0).all()
+    np.testing.assert_allclose(reference_point(Y[:2], Y, far=True), [-6.0, -1.0])
+    np.testing.assert_allclose(reference_point(Y[:2], Y, far=False), [-0.2, -1.0])
+    for far in (True, False):
+        alone = reference_point(Y[:1], Y, far=far)
+        assert (alone < Y[0]).all()
+        same = np.ones((3, 2))
+        assert (reference_point(same, same, far=far) < 1.0).all()
+
+
+def test_trials_alternate_between_a_far_reference_point_and_a_near_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain = make_domain(None, None)
+    seen = observed(domain, 8, opposed)
+    measured = []
+
+    def noted(front: np.ndarray, Y: np.ndarray, *, far: bool) -> np.ndarray:
+        measured.append(far)
+        return reference_point(front, Y, far=far)
+
+    monkeypatch.setattr(several, "reference_point", noted)
+    queries = SeveralQueries("matern52", True, (ALL_MATTER,))
+    for step in range(8, 12):
+        queries.query(
+            domain,
+            replace(seen, step=step),
+            Memory(),
+            np.random.default_rng(0),
+            ConstraintModels(),
+        )
+    assert measured == [True, False, True, False]
 
 
 @pytest.mark.parametrize("beliefs", [(ALL_MATTER,), (ALL_MATTER, FEW_MATTER_WARPED)])
