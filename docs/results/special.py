@@ -110,12 +110,12 @@ def hypervolumes() -> list[str]:
 
 
 def median_hypervolumes() -> list[str]:
-    """Return rows of the median hypervolumes of five seeds."""
+    """Return rows of the median hypervolumes of three seeds."""
     kept = Kept("multi")
     lines = []
     for name in ("dtlz2", "wfg9"):
         medians = [
-            np.median(kept.last(name, rival, "hypervolume")[:5])
+            np.median(kept.last(name, rival, "hypervolume")[:3])
             for rival in ("HDBOSampler", "tpe-default", "nsga2")
         ]
         cells = [f"{m:#.3g}" for m in medians]
