@@ -97,8 +97,7 @@ def get_groups(
         ``"trials"`` learns them from the completed trials of any sampler. They are those of
         :func:`optuna_hdbo.get_interactions`: strong interactions connect parameters, and inert
         parameters are in no group. ``"sampler"`` reads those that
-        :class:`optuna_hdbo.AddGPUCBSampler` works with, from any storage. Its default packs all
-        parameters into few groups, also those that interact with none, and learns them anew now
+        :class:`optuna_hdbo.AddGPUCBSampler` works with, from any storage. It learns them anew now
         and then; these are the latest.
     n_sweeps : int
         For ``"sampler"``, draw the group of every parameter so many times by Gibbs sampling, given

@@ -115,7 +115,7 @@ class AddGPUCB:
         max_group_size: int = 5,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
-        decomposition_search: GroupSearch = "swap",
+        decomposition_search: GroupSearch = "merge",
         n_decompositions: int | None = None,
         kernel: KernelName = "matern52",
         shared_hyperparameters: bool = False,

@@ -109,7 +109,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             begins_anew=False,
         ),
         "groups": Expert(
-            lambda deterministic: AddGPUCB(),
+            lambda deterministic: AddGPUCB(decomposition_search="swap"),  # as it was measured
             least=3,
             most=MOST_MODELLED_COLUMNS,
         ),

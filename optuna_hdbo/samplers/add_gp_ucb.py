@@ -36,9 +36,9 @@ class AddGPUCBSampler(PublishedSampler):
     ungrouped : {"error", "single", "centre"}
         Parameters that ``decomposition`` leaves out: refuse, make each a group of its own, or
         leave them at the centre of their range (the authors' code).
-    decomposition_search : {"swap", "merge", "random", "gibbs"}
-        How groupings are searched: by exchanging parameters between groups, by joining parameters
-        that begin alone where the evidence is convincing, by drawing random partitions (the
+    decomposition_search : {"merge", "swap", "random", "gibbs"}
+        How groupings are searched: by joining parameters that begin alone where the evidence is
+        convincing, by exchanging parameters between groups, by drawing random partitions (the
         paper), or by Gibbs sampling (Wang et al. 2017). All but ``"merge"`` pack the parameters
         into as few groups as possible, and so does ``"merge"`` with more than 64 parameters.
     n_decompositions : int or None
@@ -109,7 +109,7 @@ class AddGPUCBSampler(PublishedSampler):
         max_group_size: int = 5,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
-        decomposition_search: Literal["swap", "merge", "random", "gibbs"] = "swap",
+        decomposition_search: Literal["merge", "swap", "random", "gibbs"] = "merge",
         n_decompositions: int | None = None,
         kernel: Literal["matern52", "matern32", "se"] = "matern52",
         shared_hyperparameters: bool = False,

@@ -48,7 +48,7 @@ ADDITIVE_FIT = "additive"
 PUBLISHED_BOUNDS = Bounds(lengthscale=(5e-6, 2.5), scale=(0.03, 30.0), noise=(0.01, 0.01))
 """Ranges of the authors' code, its domain [-1, 1] mapped to [0, 1] and values standardised."""
 
-LEARN_GROWTH, MERGE_GROWTH = 0.08, 0.12
+LEARN_GROWTH, MERGE_GROWTH = 0.08, 0.15
 """A new fit and search is due when observations have grown by this share; the latter where groups
 merge, because that search costs more."""
 
@@ -59,11 +59,11 @@ There would be thousands of pairs to be sure about, and a component for each col
 exponentials as there are columns. Groups of five cost a fifth.
 """
 
-MOST_FORCED = 8
+FIRST_FORCED, LATER_FORCED = 8, 4
 """Merges that a search tries although they seem to lose, where groups merge."""
 
 FORCE_EVERY = 3
-"""Searches from one that tries such merges to the next, after the first."""
+"""Searches from one that tries such merges to the next, after the first one."""
 
 MOST_ROUNDS = 3
 """Searches of a first fit, each at hyperparameters that are fitted to what the last one found."""
@@ -231,12 +231,12 @@ class AdditiveModel:
         if warm is None:
             alone = join([[c] for c in range(len(domain))])
             start = cold_start(domain, self.kind, alone, 0.5, 1e-3)
-            found = search(start, MOST_FORCED)
+            found = search(start, FIRST_FORCED)
             kernel, likelihood = self._fit(domain, seen, found, None, cap)
-            n_forced = MOST_FORCED
+            n_forced = FIRST_FORCED
         else:
             kernel, likelihood = self._fit(domain, seen, warm.kernel.groups, warm, cap)
-            n_forced = MOST_FORCED if warm.cycle % FORCE_EVERY == 0 else 0
+            n_forced = LATER_FORCED if warm.cycle % FORCE_EVERY == 0 else 0
         for _ in range(MOST_ROUNDS if warm is None else 1):
             found = search(kernel, n_forced)
             if [g.tolist() for g in found] == [g.tolist() for g in kernel.groups]:

@@ -97,16 +97,16 @@ class Slopes:
 
     def __init__(self, evidence: Evidence, groups: Sequence[Group], W: FloatArray) -> None:
         D = evidence.n_columns
-        singles = [evidence.correlations((c,)).ravel() for c in range(D)]
         parts = dict.fromkeys(groups)
         parts |= dict.fromkeys(less(g, c) for g in groups if len(g) > 1 for c in g)
         parts |= dict.fromkeys((c,) for c in range(D))
-        rows = [evidence.correlations(part).ravel() for part in parts]
-        weighted = np.stack(rows) * W.ravel()
+        upper = np.flatnonzero(np.triu(np.ones_like(W)))  # all matrices are symmetric
+        rows = {part: evidence.correlations(part).ravel()[upper] for part in parts}
+        weighted = np.stack(list(rows.values())) * (2.0 * W - np.diag(np.diag(W))).ravel()[upper]
         self._at = {part: i for i, part in enumerate(parts)}
         self._own = (weighted.sum(axis=1) * [len(part) for part in parts]).tolist()
         large = [group for group in groups if len(group) > 1]
-        with_others = [*singles, *(evidence.correlations(group).ravel() for group in large)]
+        with_others = [rows[part] for part in [*((c,) for c in range(D)), *large]]
         self._with = (weighted @ np.stack(with_others).T).tolist()
         self._place = {(c,): c for c in range(D)} | {g: D + i for i, g in enumerate(large)}
         self._n_columns = D
