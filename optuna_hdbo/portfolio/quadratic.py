@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fitted import until_due
 from optuna_hdbo._core.gp.posterior import IllConditionedError
 from optuna_hdbo._core.gp.taylor import Pairs
 from optuna_hdbo._core.gp.taylor import TaylorKernel
@@ -35,7 +36,7 @@ LEAST_EXPLAINED = 0.7
 functions in ten dimensions."""
 
 LEAST_PER_COLUMN = 2
-"""Observations per column below which there is no model."""
+"""Points per column, beside the best one, below which there is no model."""
 
 CAUTIONS = (1.0, 0.3, 0.0)
 """Standard deviations that a query takes off the mean, drawn for each: a trust region that is as
@@ -125,9 +126,8 @@ class Quadratic:
         return self._built[1]
 
     def _build(self, domain: Domain, seen: Observations) -> _Model | None:
-        n, D = seen.X.shape
-        numerical = not domain.categorical.any() and not domain.gates
-        if n < max(LEAST_PER_COLUMN * D, 3) or not numerical or seen.constraints.shape[1]:
+        D = len(domain)
+        if domain.categorical.any() or domain.gates or seen.constraints.shape[1]:
             return None
         values = finite(seen.values)
         U, changes, unit, best = expansion(seen.X, values)
@@ -171,7 +171,7 @@ def radius(n_columns: int) -> float:
 def n_fitted(n: int) -> int:
     """Return how many of n observations hyperparameters are fitted to."""
     fitted = 2
-    while (more := fitted + max(2, int(GROWTH * fitted))) <= n:
+    while (more := fitted + until_due(fitted, GROWTH)) <= n:
         fitted = more
     return fitted
 

@@ -267,7 +267,12 @@ def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.0
     """
     if fitted is None or n < fitted.n:
         return True
-    return n - fitted.n >= (max(2, int(growth * fitted.n)) if n_cyc is None else n_cyc)
+    return n - fitted.n >= (until_due(fitted.n, growth) if n_cyc is None else n_cyc)
+
+
+def until_due(n: int, growth: float) -> int:
+    """Return the observations after which the share ``growth`` of n has come, at least two."""
+    return max(2, int(growth * n))
 
 
 def cold_lengthscale(n_columns: int) -> float:
