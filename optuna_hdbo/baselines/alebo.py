@@ -30,6 +30,13 @@ class ALEBOSampler(PublishedSampler):
         Random points of the embedding before the process suggests points.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
+    n_restarts : int
+        Random starts of every fit, beside the last fit and a fixed start.
+    n_draws : int
+        Kernels that predictions are averaged over: the fitted one, and draws from the Laplace
+        approximation of the posterior around it. One is the fitted kernel alone.
+    noise : float or None
+        Variance of the noise, where the values have the variance 1; ``None`` fits it.
     n_startup_trials : int
         Random trials of the whole space before the embedding is searched, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
@@ -55,13 +62,23 @@ class ALEBOSampler(PublishedSampler):
         d: int = 6,
         n_init: int = 5,
         n_cyc: int | None = None,
+        n_restarts: int = 2,
+        n_draws: int = 1,
+        noise: float | None = None,
         seed: int | None = None,
         n_startup_trials: int = 1,
         independent_sampler: BaseSampler | None = None,
         warn_independent_sampling: bool = True,
         consider_pruned_trials: bool = True,
     ) -> None:
-        method = self._method_class()(d=d, n_init=n_init, n_cyc=n_cyc)
+        method = self._method_class()(
+            d=d,
+            n_init=n_init,
+            n_cyc=n_cyc,
+            n_restarts=n_restarts,
+            n_draws=n_draws,
+            noise=noise,
+        )
         super().__init__(
             method,
             seed=seed,

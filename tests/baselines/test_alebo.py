@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 from histories import Ledger
 from histories import affordable
+from scipy.optimize import linprog
+from scipy.stats import norm
 
-from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.embeddings.averaged import SMALLEST_CURVATURE
+from optuna_hdbo._core.embeddings.averaged import Averaged
+from optuna_hdbo._core.embeddings.averaged import curvatures
+from optuna_hdbo._core.embeddings.averaged import draws
 from optuna_hdbo._core.embeddings.inside import KEY
+from optuna_hdbo._core.embeddings.mahalanobis import PRIOR
 from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
 from optuna_hdbo._core.embeddings.mahalanobis import fit
 from optuna_hdbo._core.embeddings.mahalanobis import log_posterior
@@ -23,6 +29,7 @@ from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import likelihood
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo.methods.baselines import alebo
 from optuna_hdbo.methods.baselines.alebo import ALEBO
 from optuna_hdbo.methods.baselines.alebo import FIT
 
@@ -89,7 +96,7 @@ def test_the_posterior_is_that_of_the_mahalanobis_kernel() -> None:
 
 
 def height(model: Mahalanobis, values: np.ndarray = VALUES) -> float:
-    return log_posterior(model.theta, Y, values, Prior("flat"))[0]
+    return log_posterior(model.theta, Y, values, PRIOR)[0]
 
 
 def test_a_fit_is_likelier_than_its_start_and_survives_its_record() -> None:
@@ -113,17 +120,132 @@ def test_a_fit_that_has_lost_directions_finds_them_again() -> None:
     assert height(both, smooth) > height(alone, smooth) + 1.0
 
 
-def test_the_next_fit_does_not_start_from_a_lost_one_alone() -> None:
+def test_the_next_fit_does_not_start_from_a_lost_one_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ledger = Ledger.started(Domain.continuous(30), 1, lambda x: float(np.sin(5 * x[0]) - x[1]))
-    method = ALEBO(d=3, n_init=4, n_cyc=1)
-    ledger.run(method, 8)
+    method = ALEBO(d=3, n_init=4, n_cyc=1, n_restarts=2)
+    ledger.run(method, 6)
     record = ledger.records[-1]
     lost = Mahalanobis(np.triu(ROOT * [[1.0], [0.0], [0.0]]), 1.0, 1e-3, 4)
     ledger.records[-1] = replace(record, data={**record.data, FIT: lost.to_json()})
-    suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
-    fitted = Mahalanobis.from_json((suggestion.record or {})[FIT], 3)
-    assert fitted is not None
-    assert np.linalg.norm(fitted.root, axis=1).min() > 0.0
+    starts: list[Mahalanobis] = []
+
+    def spy(given: list[Mahalanobis], *rest: Any) -> Mahalanobis:
+        starts.extend(given)
+        return fit(given, *rest)
+
+    monkeypatch.setattr(alebo, "fit", spy)
+    method.suggest(ledger.domain, ledger.seen(), Streams(0))
+    ranks = [np.linalg.matrix_rank(start.root) for start in starts]
+    assert ranks == [3, 3, 3, 1]
+
+
+def test_random_starts_are_those_of_random_subspaces() -> None:
+    """Gamma = (T A)^T T A, T of orthonormal rows, is at most A^T A; over many T, d / D of it."""
+    A = EMBEDDING.matrix
+    gammas = [start.root.T @ start.root for start in starts_at_random(affordable(400, 100))]
+    for gamma in gammas[:5]:
+        assert np.linalg.eigvalsh(A.T @ A - gamma).min() > -1e-9
+    np.testing.assert_allclose(np.mean(gammas, axis=0), A.T @ A * 3 / 30, rtol=0.2, atol=0.03)
+
+
+def starts_at_random(n: int) -> list[Mahalanobis]:
+    rng = np.random.default_rng(8)
+    return [Mahalanobis.random(EMBEDDING, rng) for _ in range(n)]
+
+
+@pytest.mark.parametrize("start", [Mahalanobis.cold(EMBEDDING.half), *starts_at_random(1)])
+def test_numbers_of_a_fit_are_read_back(start: Mahalanobis) -> None:
+    again = Mahalanobis.of(start.theta, start.n)
+    np.testing.assert_array_equal(again.root, start.root)
+    assert (again.scale, again.noise) == (start.scale, pytest.approx(start.noise))
+
+
+def test_more_starts_find_likelier_fits() -> None:
+    cold = Mahalanobis.cold(EMBEDDING.half)
+    wavy = np.sin(6.0 * (Y @ EMBEDDING.matrix[3])) + 0.1 * VALUES
+    alone = fit([cold], Y, wavy, noise=1e-7)
+    many = fit([cold, *starts_at_random(8)], Y, wavy, noise=1e-7)
+    assert height(many, wavy) > height(alone, wavy) + 0.1
+
+
+def test_a_known_noise_is_kept() -> None:
+    assert fit([Mahalanobis.cold(EMBEDDING.half)], Y, VALUES, noise=0.02).noise == 0.02
+
+
+FITTED = Mahalanobis(ROOT, 1.0, 0.01, 14)
+
+
+def test_curvatures_are_second_differences_of_the_log_posterior() -> None:
+    theta = FITTED.theta
+    at = log_posterior(theta, Y, VALUES, PRIOR)[0]
+    for i, found in enumerate(curvatures(FITTED, Y, VALUES)):
+        step = 1e-3 * np.eye(len(theta))[i]
+        above, below = (log_posterior(theta + s, Y, VALUES, PRIOR)[0] for s in (step, -step))
+        assert found == pytest.approx((2.0 * at - above - below) / 1e-6, rel=1e-2, abs=1e-3)
+
+
+def test_draws_are_normal_around_the_fit() -> None:
+    """The first is the fit, and the others have the variances 1 / curvature."""
+    upper = np.triu_indices(3)
+    models = draws(FITTED, Y, VALUES, affordable(4000, 1000), np.random.default_rng(3))
+    assert models[0].root.tolist() == ROOT.tolist()
+    roots = np.array([model.root for model in models[1:]])
+    assert not np.tril(roots, -1).any()
+    assert {(model.scale, model.noise) for model in models} == {(1.0, 0.01)}
+    spread = np.maximum(curvatures(FITTED, Y, VALUES), 0.0) + SMALLEST_CURVATURE
+    entries = roots[:, upper[0], upper[1]]
+    np.testing.assert_allclose(entries.var(axis=0) * spread, 1.0, atol=0.15)
+    shares = (entries.mean(axis=0) - ROOT[upper]) * np.sqrt(spread)
+    np.testing.assert_allclose(shares, 0.0, atol=0.15)
+    assert draws(FITTED, Y, VALUES, 1, RNG) == [FITTED]
+
+
+def test_moments_are_those_of_the_mixture() -> None:
+    """Monte Carlo: a kernel is drawn, then a value from its posterior."""
+    models = [FITTED, replace(FITTED, root=2.0 * ROOT), replace(FITTED, root=0.2 * ROOT)]
+    mean, variance = Averaged(models, Y[:9], VALUES[:9], Y[:0]).predict(Y[9:12])
+    rng = np.random.default_rng(5)
+    sampled = []
+    for model in models:
+        m, v = model.posterior(Y[:9], VALUES[:9], Y[:0]).predict(Y[9:12] @ model.root.T)
+        sampled.append(m + np.sqrt(v) * rng.standard_normal((40000, 3)))
+    mixture = np.concatenate(sampled)
+    np.testing.assert_allclose(mean, mixture.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(variance, mixture.var(axis=0), rtol=0.03)
+
+
+def test_improvements_are_those_of_the_moments() -> None:
+    models = [FITTED, replace(FITTED, root=1.5 * ROOT)]
+    model = Averaged(models, Y[:9], VALUES[:9], Y[:0])
+    mean, variance = model.predict(Y[9:])
+    std = np.sqrt(variance)
+    z = (mean - model.incumbent) / std
+    expected = std * (norm.pdf(z) + z * norm.cdf(z))
+    np.testing.assert_allclose(model.log_ei(Y[9:]), np.log(expected), rtol=1e-6)
+    assert model.incumbent == pytest.approx(model.predict(Y[:9])[0].max())
+    for y in Y[9:12]:
+        value, gradient = model.slope(y)
+        assert value == pytest.approx(float(model.log_ei(y[None])[0]))
+        for i, step in enumerate(1e-5 * np.eye(3)):
+            above, below = (model.slope(y + s)[0] for s in (step, -step))
+            assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-3, abs=1e-5)
+
+
+def test_pending_points_are_not_asked_for_again() -> None:
+    alone = Averaged([FITTED, FITTED], Y[:9], VALUES[:9], Y[:0])
+    aware = Averaged([FITTED, FITTED], Y[:9], VALUES[:9], Y[9:10])
+    assert aware.log_ei(Y[9:10])[0] < alone.log_ei(Y[9:10])[0] - 0.1
+    np.testing.assert_allclose(aware.predict(Y[9:])[0], alone.predict(Y[9:])[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("n_restarts", -1), ("n_draws", 0), ("noise", 0.0), ("noise", 2.0)]
+)
+def test_wrong_settings_are_named(setting: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{setting} must be .* but got {value}"):
+        ALEBO(**{setting: value})
 
 
 GOOD: dict[str, Any] = {"root": [1.0] * 6, "scale": 1.0, "noise": 0.1, "n": 3}
@@ -149,16 +271,36 @@ def test_records_that_are_no_fit_are_refused(changes: dict[str, Any]) -> None:
     assert Mahalanobis.from_json(None, 3) is None
 
 
-def test_climbs_stay_inside_and_go_up() -> None:
-    fitted = Mahalanobis(ROOT, 1.0, 0.01, 14)
-    improvement = Analytic.log_ei(fitted.posterior(Y, VALUES, Y[:0]), 0.5)
+def test_climbs_end_at_the_best_point_of_the_polytope() -> None:
+    """A linear objective is largest at a corner, which a linear program finds."""
+    direction = np.array([0.3, -1.0, 0.7])
+    corner = linprog(
+        -direction,
+        A_ub=np.concatenate([EMBEDDING.matrix, -EMBEDDING.matrix]),
+        b_ub=np.ones(60),
+        bounds=(None, None),
+    )
+    y, value = climb(EMBEDDING, lambda y: (float(direction @ y), direction), Y[0])
+    assert value == pytest.approx(-corner.fun, rel=1e-5)
+    assert np.abs(EMBEDDING.matrix @ y).max() <= 1.0 + 1e-9
+
+
+def test_climbs_beat_many_random_points() -> None:
+    model = Averaged([FITTED, replace(FITTED, root=1.3 * ROOT)], Y, VALUES, Y[:0])
     grid = walk(EMBEDDING, np.zeros((affordable(4000, 400), 3)), RNG)
-    best = float(improvement(grid @ ROOT.T).max())
-    found = [climb(EMBEDDING, improvement, ROOT, y, RNG) for y in Y[:4]]
-    for (y, value), start in zip(found, Y[:4], strict=True):
+    values = model.log_ei(grid)
+    starts = grid[np.argsort(-values)[:3]]
+    found = [climb(EMBEDDING, model.slope, y) for y in starts]
+    assert max(value for _, value in found) > values.max() + 1e-3
+    for y, value in found:
         assert np.abs(EMBEDDING.matrix @ y).max() <= 1.0 + 1e-9
-        assert value >= improvement((ROOT @ start)[None])[0]
-    assert max(value for _, value in found) > best - 0.1
+        assert value == pytest.approx(float(model.log_ei(y[None])[0]))
+
+
+def test_a_climb_without_a_better_point_stays() -> None:
+    y, value = climb(EMBEDDING, lambda y: (-float(y @ y), np.full(3, np.nan)), Y[0])
+    np.testing.assert_array_equal(y, Y[0])
+    assert value == -Y[0] @ Y[0]
 
 
 def test_nothing_is_clipped() -> None:
@@ -174,5 +316,5 @@ def test_an_optimum_of_few_of_many_columns_is_found() -> None:
     ledger = Ledger.started(
         Domain.continuous(30), 1, lambda x: -float((x[3] - 0.6) ** 2 + (x[11] - 0.4) ** 2)
     )
-    ledger.run(ALEBO(d=4), affordable(25, 6))
+    ledger.run(ALEBO(d=4), affordable(25, 6), goal=affordable(-0.01, -0.5))
     assert max(ledger.values) > affordable(-0.01, -0.5)

@@ -15,6 +15,7 @@ from scipy.linalg import lapack
 from scipy.optimize import minimize
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import Factor
@@ -26,6 +27,9 @@ from optuna_hdbo._core.observations import modelled_rows
 
 LARGEST = 1e3
 """Largest entry of U."""
+
+PRIOR = Prior("flat", scale=False, noise=False)
+"""The paper has no priors: a fit maximises the likelihood."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,25 @@ class Mahalanobis:
     def cold(cls, half: FloatArray) -> Mahalanobis:
         """Return the start of a first fit: lengthscales of half the box's sides."""
         return cls(np.diag(1.0 / half), 1.0, 1e-3, 0)
+
+    @classmethod
+    def random(cls, embedding: Embedding, rng: np.random.Generator) -> Mahalanobis:
+        """Return a random start of a fit: the objective depends on d random directions.
+
+        If f(x) is g(T x) with unit lengthscales, T (d, D) of orthonormal rows, then f(A y) has
+        the kernel with Gamma = (T A)^T T A.
+        """
+        T = np.linalg.qr(rng.standard_normal(embedding.matrix.shape))[0].T
+        return cls(np.linalg.qr(T @ embedding.matrix)[1], 1.0, 1e-3, 0)
+
+    @classmethod
+    def of(cls, theta: FloatArray, n: int) -> Mahalanobis:
+        """Return the fit that has these numbers as its :attr:`theta`."""
+        d = int(np.sqrt(2.0 * (len(theta) - 2)))  # d (d + 1) / 2 entries, a scale and a noise
+        root = np.zeros((d, d))
+        root[np.triu_indices(d)] = theta[:-2]
+        scale, noise = np.exp(theta[-2:]).tolist()
+        return cls(root, scale, noise, n)
 
     @property
     def theta(self) -> FloatArray:
@@ -129,23 +152,33 @@ def log_posterior(
 
 
 def fit(
-    starts: Sequence[Mahalanobis], Y: FloatArray, y: FloatArray, n_steps: int = 40
+    starts: Sequence[Mahalanobis],
+    Y: FloatArray,
+    y: FloatArray,
+    noise: float | None = None,
+    n_steps: int = 60,
 ) -> Mahalanobis:
     """Return the likeliest fit to points y (n, d) and their values that climbs end at.
 
     A climb needs a start of full rank as well as the last fit: where a row of U is 0, so is its
     slope, and climbs from there never leave the other directions.
+
+    Parameters
+    ----------
+    noise : float or None
+        The noise's variance, in units of the values; ``None`` fits it.
     """
     n, rows, bounds = len(y), modelled_rows(y), Bounds()
     if rows is not None:
         Y, y = Y[rows], y[rows]
-    prior, d = Prior("flat"), len(starts[0].root)
+    d = len(starts[0].root)
     upper = np.triu_indices(d)
     box = [(-LARGEST, LARGEST)] * len(upper[0])
-    box += [(np.log(low), np.log(high)) for low, high in (bounds.scale, bounds.noise)]
+    noises = bounds.noise if noise is None else (noise, noise)
+    box += [(np.log(low), np.log(high)) for low, high in (bounds.scale, noises)]
 
     def falling(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = log_posterior(theta, Y, y, prior)
+        value, gradient = log_posterior(theta, Y, y, PRIOR)
         if not np.isfinite(value):
             return 1e10, np.zeros_like(theta)
         return -value / len(y), -gradient / len(y)
@@ -162,9 +195,6 @@ def fit(
         for start in starts
     ]
     best = min(climbs, key=lambda climb: float(climb.fun)).x
-    root = np.zeros((d, d))
-    root[upper] = best[:-2]
-    scale, noise = np.exp(best[-2:]).tolist()
-    fitted = Mahalanobis.from_json(Mahalanobis(root, scale, noise, n).to_json(), d)
+    fitted = Mahalanobis.from_json(Mahalanobis.of(best, n).to_json(), d)
     assert fitted is not None
     return fitted

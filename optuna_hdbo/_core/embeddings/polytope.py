@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import linprog
+from scipy.optimize import minimize
 
-from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
@@ -14,9 +16,6 @@ from optuna_hdbo._core.embeddings.embedding import normal_rows
 
 N_MIXING = 24
 """Steps of a chain from the centre to a random point."""
-
-N_ON_RAY = 12
-"""Points that are compared on a ray."""
 
 
 def spherical(domain: Domain, d: int, key: int) -> Embedding:
@@ -41,8 +40,8 @@ def reach(embedding: Embedding, Y: FloatArray, directions: FloatArray) -> tuple[
     """Return how far one can go from y (m, d) backward and forward, shapes (m,)."""
     at, slope = Y @ embedding.matrix.T, directions @ embedding.matrix.T
     slope = np.where(np.abs(slope) < 1e-12, 1e-12, slope)
-    ends = np.sort(np.stack([(-1.0 - at) / slope, (1.0 - at) / slope]), axis=0)
-    low, high = ends[0].max(axis=1), ends[1].min(axis=1)
+    ends = (-1.0 - at) / slope, (1.0 - at) / slope
+    low, high = np.minimum(*ends).max(axis=1), np.maximum(*ends).min(axis=1)
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 
@@ -59,36 +58,31 @@ def walk(
 
 def climb(
     embedding: Embedding,
-    acquisition: Analytic,
-    root: FloatArray,
+    slope: Callable[[FloatArray], tuple[float, FloatArray]],
     y: FloatArray,
-    rng: np.random.Generator,
-    n_steps: int = 30,
+    n_steps: int = 50,
 ) -> tuple[FloatArray, float]:
-    """Return a better point (d,) of the polytope, and its acquisition value at z = U y.
-
-    Each step compares points of the ray along the gradient and of two random lines.
+    """Return a better point (d,) of the polytope, and its value.
 
     Parameters
     ----------
-    root : FloatArray, shape (d, d)
-        U, with Gamma = U^T U.
+    slope : callable
+        Returns the value at a point (d,) and its gradient (d,).
+    y : FloatArray, shape (d,)
+        A point of the polytope.
+    n_steps : int
+        At most so many steps of sequential quadratic programming, which keeps to the sides.
     """
-    best = float(acquisition((root @ y)[None])[0])
-    shares = 0.5 ** np.arange(N_ON_RAY)
-    for _ in range(n_steps):
-        _, by_z = acquisition.slope(root @ y)
-        directions = np.concatenate(
-            [(by_z @ root)[None], rng.standard_normal((2, len(y))) * embedding.half]
-        )
-        low, high = reach(embedding, np.repeat(y[None], 3, axis=0), directions)
-        tries = [
-            y + (end * share)[:, None] * directions for end in (low, high) for share in shares
-        ]
-        Y = np.concatenate(tries)
-        values = acquisition(Y @ root.T)
-        top = int(np.argmax(values))
-        if not values[top] > best:
-            break
-        y, best = Y[top], float(values[top])
-    return y, best
+    start = slope(y)[0]
+    sides = np.concatenate([embedding.matrix, -embedding.matrix])
+
+    def falling(point: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = slope(point)
+        return -value, -gradient
+
+    inside = {"type": "ineq", "fun": lambda point: 1.0 - sides @ point, "jac": lambda _: -sides}
+    options = {"maxiter": n_steps, "ftol": 1e-6}
+    end = minimize(falling, y, jac=True, method="SLSQP", constraints=inside, options=options).x
+    end = end / max(1.0, float(np.abs(embedding.matrix @ end).max()))  # steps may end just outside
+    value = slope(end)[0]
+    return (end, value) if value > start else (y, start)
