@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+from typing import Any
 from typing import Literal
 
 from optuna_hdbo.samplers.published import PublishedSampler
@@ -31,10 +33,11 @@ class _ImprovementSampler(PublishedSampler):
         *,
         margin: float | None = None,
         maximiser: Literal["gradient", "direct"] = "gradient",
-        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        kernel: Literal["matern52", "matern32", "se", "matern3"] = "matern52",
         ard: bool = True,
         priors: bool = True,
         n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
         seed: int | None = None,
         n_startup_trials: int = 10,
         independent_sampler: BaseSampler | None = None,
@@ -48,6 +51,7 @@ class _ImprovementSampler(PublishedSampler):
             ard=ard,
             priors=priors,
             n_cyc=n_cyc,
+            kernel_params=kernel_params,
         )
         super().__init__(
             method,
@@ -71,14 +75,17 @@ class EISampler(_ImprovementSampler):
         What counts as an improvement, in standard deviations of the values; ``None`` is 0.
     maximiser : {"gradient", "direct"}
         Gradients from many starts, or DIRECT with min(5000, 100 D) evaluations. Under constraints,
-        and in conditional spaces, gradients.
-    kernel : {"matern52", "matern32", "se"}
+        in conditional spaces, and with ``"matern3"``, gradients.
+    kernel : {"matern52", "matern32", "se", "matern3"}
+        ``"matern3"`` needs ``kernel_params``, because it cannot be fitted.
     ard : bool
         A lengthscale per parameter, or one for all.
     priors : bool
         Whether hyperparameters have priors, or maximise the marginal likelihood alone.
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+    kernel_params : mapping or None
+        Known hyperparameters, which are not fitted, as for :class:`~optuna_hdbo.GPMISampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`~optuna_hdbo.AddGPUCBSampler`.
 
@@ -107,14 +114,17 @@ class PISampler(_ImprovementSampler):
         What counts as an improvement, in standard deviations of the values; ``None`` is 0.01.
     maximiser : {"gradient", "direct"}
         Gradients from many starts, or DIRECT with min(5000, 100 D) evaluations. Under constraints,
-        and in conditional spaces, gradients.
-    kernel : {"matern52", "matern32", "se"}
+        in conditional spaces, and with ``"matern3"``, gradients.
+    kernel : {"matern52", "matern32", "se", "matern3"}
+        ``"matern3"`` needs ``kernel_params``, because it cannot be fitted.
     ard : bool
         A lengthscale per parameter, or one for all.
     priors : bool
         Whether hyperparameters have priors, or maximise the marginal likelihood alone.
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+    kernel_params : mapping or None
+        Known hyperparameters, which are not fitted, as for :class:`~optuna_hdbo.GPMISampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`~optuna_hdbo.AddGPUCBSampler`.
 

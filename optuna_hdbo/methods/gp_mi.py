@@ -31,9 +31,8 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import FactorCache
-from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.known import KernelParams
-from optuna_hdbo._core.gp.matern3 import KIND as UNFITTED
+from optuna_hdbo._core.gp.known import check_kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.maximise.multistart import Effort
@@ -110,7 +109,8 @@ class GPMI:
         check_number("delta", delta, above=0.0, below=1.0)
         check_beta(beta)
         check_number("min_exploration", min_exploration, least=0.0)
-        check_choice("kernel", kernel, (*KINDS, UNFITTED))
+        self._fixed, self._cache = KernelParams.parse(kernel_params), FactorCache()
+        fitted_kernel = check_kernel(kernel, self._fixed)
         check_number("noise", noise, above=0.0, most=1.0, optional=True)
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_integer("max_group_size", max_group_size, 1, optional=True)
@@ -126,21 +126,13 @@ class GPMI:
         beliefs = (ALL_MATTER, FEW_MATTER) if priors else (FLAT,)
         self.alternate = alternate
         self.kernel = kernel
-        self._fixed, self._cache = KernelParams.parse(kernel_params), FactorCache()
-        if kernel == UNFITTED:
-            if self._fixed is None:
-                raise ValueError(
-                    f"kernel must be one of {', '.join(KINDS)} without kernel_params, but got "
-                    f"{kernel!r}, which cannot be fitted."
-                )
-            kernel = "matern52"  # of the constraints
         known = check_decomposition(decomposition)
         check_group_sizes(known, max_group_size)
         self._additive: AdditiveModel | None = None
         if known is not None or max_group_size is not None:
             size = 5 if max_group_size is None else max_group_size
             self._additive = AdditiveModel(
-                kernel,
+                fitted_kernel,
                 size,
                 known,
                 ungrouped,
@@ -154,8 +146,8 @@ class GPMI:
                 f"{kernel_params!r}. Leave out decomposition and max_group_size, or kernel_params."
             )
         bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
-        self._models = Ensemble(kernel, ard, beliefs, n_cyc, bounds)
-        self._constraints = ConstraintModels(kernel)
+        self._models = Ensemble(fitted_kernel, ard, beliefs, n_cyc, bounds)
+        self._constraints = ConstraintModels(fitted_kernel)
 
     def validate(self, domain: Domain) -> None:
         """Raise ``ValueError`` where known groups or lengthscales do not fit the parameters."""

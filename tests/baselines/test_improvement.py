@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import reference_mi
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
@@ -59,3 +61,46 @@ def test_a_larger_margin_asks_further_away() -> None:
         for margin in (0.0, 2.0)
     )
     assert math.dist(near, best) < math.dist(far, best)
+
+
+@pytest.mark.parametrize("maximiser", ["gradient", "direct"])
+@pytest.mark.parametrize("kind", ["se", "matern3"])
+def test_known_hyperparameters_are_used_and_nothing_is_fitted(kind: str, maximiser: str) -> None:
+    domain = make_domain(None, None)
+    ledger = Ledger.started(domain, 8, peak)
+    seen = ledger.seen()
+    params = {"lengthscale": {"x0": 0.3, "x1": 0.6}, "scale": 1.5, "noise": 1e-3}
+    method = EI(kernel=kind, kernel_params=params, maximiser=maximiser)  # type: ignore[arg-type]
+    suggestion = method.suggest(domain, seen, Streams(0))
+    assert not suggestion.record
+    kernel = replace(
+        make_kernel(domain, kind=kind),
+        lengthscales=np.array([0.3, 0.6]),
+        scales=np.array([1.5]),
+        noise=1e-3,
+    )
+
+    def moments(x: np.ndarray) -> tuple[float, float]:
+        return reference_mi.posterior(kernel, seen.X, seen.y, x)
+
+    largest = max(moments(x)[0] for x in seen.X)
+
+    def improvement(x: np.ndarray) -> float:
+        mean, variance = moments(x)
+        z = (mean - largest) / math.sqrt(variance)
+        return float(math.sqrt(variance) * (norm.pdf(z) + z * norm.cdf(z)))
+
+    others = np.random.default_rng(0).random((60, 2))
+    assert improvement(suggestion.x) >= max(improvement(x) for x in others) * 0.99
+    predicted = seen.in_units(moments(suggestion.x)[0])
+    assert suggestion.report["predicted"] == pytest.approx(predicted, abs=1e-8)
+
+
+@pytest.mark.parametrize("method", [EI, PI])
+def test_known_hyperparameters_must_fit_the_parameters(method: type[EI]) -> None:
+    with pytest.raises(ValueError, match=r"^kernel must be one of .* without kernel_params"):
+        method(kernel="matern3")
+    with pytest.raises(ValueError, match="kernel must be one of"):
+        method(kernel="cubic")
+    with pytest.raises(ValueError, match="must name every parameter of the study"):
+        method(kernel_params={"lengthscale": {"x0": 0.3}}).validate(make_domain(None, None))

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_positive
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.matern3 import KIND
 from optuna_hdbo._core.gp.matern3 import Matern3
@@ -82,3 +84,22 @@ class KernelParams:
             domain.categorical,
         )
         return Fitted(kernel, 0, 0, 0.0)
+
+
+def check_kernel(kernel: str, known: KernelParams | None) -> str:
+    """Return the kernel of models that are fitted beside one with known hyperparameters.
+
+    Raises
+    ------
+    ValueError
+        If the kernel is none, or cannot be fitted and nothing is known.
+    """
+    check_choice("kernel", kernel, (*KINDS, KIND))
+    if kernel != KIND:
+        return kernel
+    if known is None:
+        raise ValueError(
+            f"kernel must be one of {', '.join(KINDS)} without kernel_params, but got "
+            f"{kernel!r}, which cannot be fitted."
+        )
+    return "matern52"

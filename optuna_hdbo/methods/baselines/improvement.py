@@ -23,7 +23,9 @@ from optuna_hdbo._core.acquisition.sum import terms
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
-from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.known import KernelParams
+from optuna_hdbo._core.gp.known import check_kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.direct import direct
 from optuna_hdbo._core.maximise.multistart import Effort
@@ -72,10 +74,12 @@ class EI:
         ard: bool = True,
         priors: bool = True,
         n_cyc: int | None = None,
+        kernel_params: Mapping[str, Any] | None = None,
     ) -> None:
         check_number("margin", margin, least=0.0, optional=True)
         check_choice("maximiser", maximiser, MAXIMISERS)
-        check_choice("kernel", kernel, tuple(KINDS))
+        self._known, self._cache = KernelParams.parse(kernel_params), FactorCache()
+        self.kernel, kernel = kernel, check_kernel(kernel, self._known)
         check_integer("n_cyc", n_cyc, 1, optional=True)
         self.margin = self.default_margin if margin is None else float(margin)
         self.maximiser = maximiser
@@ -83,21 +87,28 @@ class EI:
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
+        """Raise ``ValueError`` where known lengthscales do not fit the parameters."""
+        if self._known is not None:
+            self._known.check(domain)
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the largest acquisition value."""
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
-        model = self._models.drawn(domain, seen, memory, rng)
+        if self._known is not None:
+            fitted = self._known.fitted(domain, self.kernel)
+            posterior = self._cache.posterior(fitted, seen.X, seen.y, seen.pending)
+        else:
+            posterior = self._models.drawn(domain, seen, memory, rng).posterior
         feasibility = self._constraints.fit(domain, seen, memory)
-        acquisition = self._acquisition(model.posterior, feasibility)
-        if self.maximiser == "direct" and isinstance(acquisition, Analytic) and not domain.gates:
+        acquisition = self._acquisition(posterior, feasibility)
+        divides = posterior.kernel.is_compiled and not domain.gates
+        if self.maximiser == "direct" and divides and isinstance(acquisition, Analytic):
             x = direct(acquisition, domain, min(5000, 100 * len(domain)))
             x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
         else:
             best, effort = good_points(seen.X, feasibility.merit), Effort().at(len(seen.y))
             x = maximise(acquisition, domain, best, seen.known, rng, effort=effort)
-        return Suggestion(x, memory.kept or None, prediction(seen, model.posterior, x))
+        return Suggestion(x, memory.kept or None, prediction(seen, posterior, x))
 
     def _acquisition(self, posterior: Posterior, feasibility: Feasibility) -> Acquisition:
         incumbent = feasibility.incumbent(posterior)
