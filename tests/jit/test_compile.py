@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,12 @@ print(value, nan, zero, sum(caller.stats.cache_hits.values()), caller.stats.cach
 """
 
 
-@pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """A copy of the compiled sources, with two small ones added."""
-    folder = tmp_path / "optuna_hdbo" / "_jit"
+LOUD = f"import logging, sys; logging.basicConfig(level='INFO', stream=sys.stdout){SCRIPT}"
+
+
+def make_package(parent: Path) -> Path:
+    """Return a copy of the compiled sources, with two small ones added."""
+    folder = parent / "optuna_hdbo" / "_jit"
     folder.mkdir(parents=True)
     (folder.parent / "__init__.py").touch()
     for path in Path(jit.__file__).parent.glob("*.py"):
@@ -54,6 +57,33 @@ def package(tmp_path: Path) -> Path:
     (folder / "callee.py").write_text(CALLEE)
     (folder / "caller.py").write_text(CALLER)
     return folder
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sources for all tests, which leave them as they are."""
+    return make_package(tmp_path_factory.mktemp("package"))
+
+
+@dataclass
+class Cold:
+    """What a process said that had an empty cache, and the cache that it left."""
+
+    said: list[str]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def cold(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Cold:
+    folder = tmp_path_factory.mktemp("cache") / "cold"
+    script = f"{LOUD}\nfrom optuna_hdbo._jit.callee import callee\nprint(callee(1))"
+    return Cold(run(package, script, NUMBA_CACHE_DIR=str(folder)), folder)
+
+
+@pytest.fixture
+def cache(cold: Cold, tmp_path: Path) -> Path:
+    """A cache with everything that two processes with the same sources compile."""
+    return Path(shutil.copytree(cold.folder, tmp_path / "cache"))
 
 
 def start(package: Path, script: str = SCRIPT, **env: str) -> subprocess.Popen[str]:
@@ -78,16 +108,26 @@ def run(package: Path, script: str = SCRIPT, **env: str) -> list[str]:
     return finish(start(package, script, **env))
 
 
-def test_an_upgraded_callee_is_not_served_stale(package: Path) -> None:
-    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
-    assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "0"]
+def test_an_empty_cache_is_filled(cold: Cold) -> None:
+    assert cold.said[-6:-2] == ["2.0", "nan", "0.0", "0"]
+    assert len(list(cold.folder.glob("**/*.nbc"))) == 4
+
+
+def test_an_upgraded_callee_is_not_served_stale(package: Path, cache: Path) -> None:
+    env = {"NUMBA_CACHE_DIR": str(cache)}
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"], "unchanged: from the cache"
-    (package / "callee.py").write_text(CALLEE.replace("1.0", "2.0"))
-    assert run(package, **env)[:4] == ["3.0", "nan", "0.0", "0"]
+    callee = package / "callee.py"
+    kept = shutil.copy2(callee, cache / "callee.py")
+    try:
+        callee.write_text(CALLEE.replace("1.0", "2.0"))
+        assert run(package, **env)[:4] == ["3.0", "nan", "0.0", "0"]
+    finally:
+        shutil.copy2(kept, callee)
 
 
-def test_without_a_folder_for_the_cache(package: Path) -> None:
+def test_without_a_folder_for_the_cache(tmp_path: Path) -> None:
     """As in a read-only tree with no home; files where folders should be stop even root."""
+    package = make_package(tmp_path)
     (package / "__pycache__").touch()
     nowhere = str(package / "caller.py")
     done = run(
@@ -97,65 +137,57 @@ def test_without_a_folder_for_the_cache(package: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"?"])
-def test_spoiled_files_are_compiled_anew(package: Path, content: bytes) -> None:
-    folder = package.parents[1] / "cache"
-    env = {"NUMBA_CACHE_DIR": str(folder)}
-    assert run(package, **env)[3] == "0"
-    for path in folder.glob("**/*.nbc"):
+def test_spoiled_files_are_compiled_anew(package: Path, cache: Path, content: bytes) -> None:
+    env = {"NUMBA_CACHE_DIR": str(cache)}
+    for path in cache.glob("**/*.nbc"):
         path.write_bytes(content)
     assert run(package, **env)[:3] == ["2.0", "nan", "0.0"]
-    for path in folder.glob("**/*.nbi"):
+    for path in cache.glob("**/*.nbi"):
         path.write_bytes(content)
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "0"]
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"], "mended"
 
 
 @pytest.mark.parametrize("race", range(int(os.environ.get("HDBO_RACES", "1"))))
-def test_two_processes_compile_at_once(package: Path, race: int) -> None:
+def test_two_processes_compile_at_once(package: Path, tmp_path: Path, race: int) -> None:
     """From one empty cache: they take the same names for the files of the same functions."""
-    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
+    env = {"NUMBA_CACHE_DIR": str(tmp_path)}
     both = [start(package, **env) for _ in range(2)]
     assert [finish(process)[:3] for process in both] == [["2.0", "nan", "0.0"]] * 2
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"]
 
 
-def test_a_folder_that_vanishes_is_done_without(package: Path) -> None:
+def test_a_folder_that_vanishes_is_done_without(package: Path, tmp_path: Path) -> None:
     """Between the import and the first call: a full disk, a cleaned-up temporary folder."""
-    folder = package.parents[1] / "cache"
+    folder = tmp_path / "cache"
     vanish = f"import shutil; shutil.rmtree({str(folder)!r}); open({str(folder)!r}, 'w').close()\n"
     first, rest = SCRIPT.strip().split("\n", 1)
     done = run(package, f"{first}\n{vanish}{rest}", NUMBA_CACHE_DIR=str(folder))
     assert done[:4] == ["2.0", "nan", "0.0", "0"]
 
 
-def test_files_of_another_signature_are_not_run(package: Path) -> None:
-    """Two processes may give the same name to code for different arguments."""
-    folder = package.parents[1] / "cache"
-    env = {"NUMBA_CACHE_DIR": str(folder)}
-    exchange = "from optuna_hdbo._jit.callee import callee\n"
-    assert run(package, f"{exchange}print(callee(1.0), callee(1))", **env) == ["2.0", "2.0"]
-    one, two = sorted(folder.glob("**/*callee*.nbc"))
+def exchange(one: Path, two: Path) -> None:
     content = one.read_bytes(), two.read_bytes()
     two.write_bytes(content[0])
     one.write_bytes(content[1])
-    assert run(package, f"{exchange}print(callee(1.5), callee(3))", **env) == ["2.5", "4.0"]
 
 
-def test_files_of_another_function_are_not_run(package: Path) -> None:
+def test_files_of_another_signature_are_not_run(package: Path, cache: Path) -> None:
+    """Two processes may give the same name to code for different arguments."""
+    exchange(*cache.glob("**/*callee*.nbc"))
+    script = "from optuna_hdbo._jit.callee import callee\nprint(callee(1.5), callee(3))"
+    assert run(package, script, NUMBA_CACHE_DIR=str(cache)) == ["2.5", "4.0"]
+
+
+def test_files_of_another_function_are_not_run(package: Path, cache: Path) -> None:
     """Even of the same signature: it may read arrays of other shapes."""
-    folder = package.parents[1] / "cache"
-    env = {"NUMBA_CACHE_DIR": str(folder)}
+    exchange(*cache.glob("**/*callee*.1.nbc"), *cache.glob("**/*cancels*.1.nbc"))
     script = (
         "from optuna_hdbo._jit.caller import cancels\n"
         "from optuna_hdbo._jit.callee import callee\n"
         "print(callee(1.0), cancels(1.0))"
     )
-    assert run(package, script, **env) == ["2.0", "0.0"]
-    (one,), (two,) = folder.glob("**/*callee*.nbc"), folder.glob("**/*cancels*.nbc")
-    content = one.read_bytes(), two.read_bytes()
-    two.write_bytes(content[0])
-    one.write_bytes(content[1])
-    assert run(package, script, **env) == ["2.0", "0.0"]
+    assert run(package, script, NUMBA_CACHE_DIR=str(cache)) == ["2.0", "0.0"]
 
 
 @pytest.mark.parametrize(
@@ -174,13 +206,11 @@ def test_options(function: Any) -> None:
     assert function.py_func.__qualname__.endswith(jit._DIGEST)
 
 
-def test_the_first_compilation_is_announced_once(package: Path) -> None:
+def test_the_first_compilation_is_announced_once(package: Path, cold: Cold) -> None:
     """One line for several functions; none where they are in the cache."""
-    script = f"import logging, sys; logging.basicConfig(level='INFO', stream=sys.stdout){SCRIPT}"
-    env = {"NUMBA_CACHE_DIR": str(package.parents[1] / "cache")}
-    said = " ".join(run(package, script, **env))
+    said = " ".join(cold.said)
     assert said.count("INFO:optuna.optuna_hdbo._jit.compile:Numba compiles") == 1
-    assert "INFO" not in " ".join(run(package, script, **env))
+    assert "INFO" not in " ".join(run(package, LOUD, NUMBA_CACHE_DIR=str(cold.folder)))
 
 
 def test_functions_of_others_are_compiled_in_silence(package: Path) -> None:
