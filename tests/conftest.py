@@ -19,6 +19,7 @@ import pytest
 from fakes import STORAGES
 from histories import INTERPRETED
 from histories import THOROUGH
+from hypothesis.internal.conjecture import providers
 
 from optuna_hdbo.samplers.base import STRICT
 
@@ -75,8 +76,12 @@ hypothesis.settings.register_profile(
     derandomize=True,
     deadline=None,
     max_examples=100 if THOROUGH else 30 if INTERPRETED else 60,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],  # a busy machine is no failure
 )
 hypothesis.settings.load_profile("suite")
+# Hypothesis also tries numbers from the sources of all modules that a worker has imported so far.
+# Then examples depend on the order of the tests, and reading the sources takes seconds per worker.
+providers._get_local_constants = lambda: providers._local_constants
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
@@ -106,6 +111,14 @@ FIRST = (
     "test_several_objectives",
 )
 """The files and folders that the suite begins with, in this order."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Allow the features that Optuna's own tests use.
+
+    Not in pyproject.toml: pytest would import Optuna, and with it NumPy, before this file.
+    """
+    config.addinivalue_line("filterwarnings", "ignore::optuna.exceptions.ExperimentalWarning")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
