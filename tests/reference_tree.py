@@ -1,18 +1,21 @@
 """Algorithms 2 and 3 of Wang et al. (2014) in plain Python, as the page has them.
 
 Cells are tuples of fractions, leaves a list that is searched from end to end, and the Gaussian
-process is solved anew for every child. Nothing here is shared with the package. Columns of
+process is solved for every child. Nothing here is shared with the package. Columns of
 finitely many values are ours: a cell is a range of them, which is split at the nearest border.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from scipy import linalg
 
 
 Cell = tuple[tuple[Fraction, Fraction], ...]
@@ -38,6 +41,10 @@ class Node:
         pairs = zip(self.at, self.sizes, strict=True)
         return np.array([float((at + Fraction(1, 2)) / n if n else at) for at, n in pairs])
 
+    @functools.cached_property
+    def can_be_split(self) -> bool:
+        return max(lengths_of(self)) > 0
+
 
 def root_of(sizes: Sizes) -> Node:
     cell = tuple((Fraction(0), Fraction(n or 1)) for n in sizes)
@@ -57,10 +64,6 @@ def lengths_of(node: Node) -> list[Fraction]:
     pairs = zip(node.cell, node.sizes, strict=True)
     sides = [(high - low, n) for (low, high), n in pairs]
     return [Fraction(0) if n and side <= 1 else side / (n or 1) for side, n in sides]
-
-
-def can_be_split(node: Node) -> bool:
-    return max(lengths_of(node)) > 0
 
 
 def children_of(node: Node, k: int) -> list[Node]:
@@ -97,7 +100,7 @@ def sweeps(
         nu_max = -math.inf
         h = 0
         while True:
-            leaves = [node for node in tree if not node.expanded and can_be_split(node)]
+            leaves = [node for node in tree if not node.expanded and node.can_be_split]
             if not leaves:
                 return
             depth = max(len(node.path) for node in leaves)
@@ -188,15 +191,21 @@ def bamsoo(
         node.g, node.known = f(node.x), True
         X.append(node.x)
         y.append(node.g)
+        factor.cache_clear()
+
+    @functools.cache
+    def factor() -> Any:
+        K = matern52(np.array(X), np.array(X), lengthscale) + noise * np.eye(len(X))
+        return linalg.lu_factor(K)
 
     def resolve(_: Node, child: Node) -> None:
         nonlocal n_tests
         n_tests += 1  # line 11
         values = np.array(y)
         shift, scale = values.mean(), values.std() or 1.0
-        K = matern52(np.array(X), np.array(X), lengthscale) + noise * np.eye(len(X))
         kx = matern52(child.x[None], np.array(X), lengthscale)[0]
-        solved = np.linalg.solve(K, np.stack([(values - shift) / scale, kx], axis=1))
+        right = np.stack([(values - shift) / scale, kx], axis=1)
+        solved = linalg.lu_solve(factor(), right)
         mean = float(kx @ solved[:, 0])
         s = math.sqrt(max(1.0 - float(kx @ solved[:, 1]), 0.0))
         width = math.sqrt(2 * math.log(math.pi**2 * n_tests**2 / (6 * eta)))
