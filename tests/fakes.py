@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import sqlite3
 from collections.abc import Callable
 from collections.abc import Mapping
 from typing import Any
@@ -58,14 +60,27 @@ class FakeSampler(MethodSampler):
 
 def create_sqlite() -> optuna.storages.BaseStorage:
     """Return a real SQL storage that need not wait for a disk."""
+    connection = _connect()
+    empty, _ = _empty_tables()
+    empty.backup(connection)
+    return _sqlite_storage(connection)
+
+
+@functools.cache
+def _empty_tables() -> tuple[sqlite3.Connection, optuna.storages.BaseStorage]:
+    """Return the tables that Optuna makes, once: that takes longer than most studies."""
+    connection = _connect()
+    return connection, _sqlite_storage(connection)
+
+
+def _connect() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", check_same_thread=False)
+
+
+def _sqlite_storage(connection: sqlite3.Connection) -> optuna.storages.BaseStorage:
+    engine = {"poolclass": StaticPool, "creator": lambda: connection}
     return optuna.storages.get_storage(
-        optuna.storages.RDBStorage(
-            "sqlite://",
-            engine_kwargs={
-                "poolclass": StaticPool,
-                "connect_args": {"check_same_thread": False},
-            },
-        )
+        optuna.storages.RDBStorage("sqlite://", engine_kwargs=engine)
     )
 
 

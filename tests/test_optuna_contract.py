@@ -96,9 +96,9 @@ class TestSeveralObjectives(MultiObjectiveSamplerTestCase):
 def test_resuming_in_another_storage_is_going_on(name: str) -> None:
     create = functools.partial(build, name, n_startup_trials=4)
     whole = optuna.create_study(sampler=create())
-    whole.optimize(mixed_objective, n_trials=9)
+    whole.optimize(mixed_objective, n_trials=8)
     study = optuna.create_study(sampler=create(), storage=create_sqlite())
     study.optimize(mixed_objective, n_trials=6)
     study.sampler = create()
-    study.optimize(mixed_objective, n_trials=3)
+    study.optimize(mixed_objective, n_trials=2)
     assert [t.params for t in study.trials] == [t.params for t in whole.trials]

@@ -94,15 +94,20 @@ def test_copies_of_a_used_sampler_go_on(name: str, whole: Callable[[str], optuna
 SCRIPT = """
 import sys
 import optuna
-from test_resume import SAMPLERS, SETTINGS, open_journal, run
+from test_resume import go_on
 optuna.logging.set_verbosity(optuna.logging.ERROR)
-storage, n = open_journal(sys.argv[1]), int(sys.argv[2])
-for name, create in SAMPLERS.items():
-    study = optuna.create_study(
-        storage=storage, study_name=name, sampler=create(**SETTINGS), load_if_exists=True
-    )
-    run(study, n)
+go_on(sys.argv[1], int(sys.argv[2]))
 """
+
+
+def go_on(path: str, n: int) -> None:
+    """Run trials in a study of every sampler."""
+    storage = open_journal(path)
+    for name, create in SAMPLERS.items():
+        study = optuna.create_study(
+            storage=storage, study_name=name, sampler=create(**SETTINGS), load_if_exists=True
+        )
+        run(study, n)
 
 
 def open_journal(path: str) -> optuna.storages.BaseStorage:
@@ -112,9 +117,9 @@ def open_journal(path: str) -> optuna.storages.BaseStorage:
 @pytest.mark.skipif(INTERPRETED, reason="is about processes, which compiled code shares")
 def test_another_process_goes_on(tmp_path: Path, whole: Callable[[str], optuna.Study]) -> None:
     path = str(tmp_path / "journal.log")
-    for n in (N // 2, N - N // 2):
-        command = [sys.executable, "-c", SCRIPT, path, str(n)]
-        subprocess.run(command, check=True, cwd=Path(__file__).parent)
+    go_on(path, N // 2)
+    command = [sys.executable, "-c", SCRIPT, path, str(N - N // 2)]
+    subprocess.run(command, check=True, cwd=Path(__file__).parent)
     for name in SAMPLERS:
         study = optuna.load_study(storage=open_journal(path), study_name=name)
         assert points(study) == points(whole(name)), name

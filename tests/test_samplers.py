@@ -367,9 +367,9 @@ def test_the_published_settings_are_better_than_random(name: str) -> None:
 
 
 def test_a_study_in_a_file_is_resumed_exactly(tmp_path: Path) -> None:
-    """25 trials at once are 12, another sampler and connection, and 13."""
+    """16 trials at once are 10, another sampler and connection, and 6."""
     create = AddGPUCBSampler
-    n, first = affordable(25, 9), affordable(12, 6)
+    n, first = affordable(16, 9), affordable(10, 6)
     whole = optuna.create_study(sampler=create(seed=3, n_startup_trials=5))
     whole.optimize(mixed_objective, n_trials=n)
     url = f"sqlite:///{tmp_path / 'study.db'}"
