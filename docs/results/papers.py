@@ -9,27 +9,34 @@ from formats import quartiles
 from kept import Kept
 
 
-LETHAM: dict[str, tuple[str, str, str, str]] = {
-    "HeSBOSampler:d=4,n_init=10": ("`HeSBOSampler(d=4, n_init=10)`", "0.0148", "1.22", "14"),
+LETHAM = {
+    "HeSBOSampler:d=4,n_init=10": (
+        "`HeSBOSampler(d=4, n_init=10)`",
+        "0.0328 (0.00721, 0.0708)",
+        "1.75 ± 0.71",
+    ),
     "REMBOSampler:d=2,n_embeddings=4,n_init=2": (
         "`REMBOSampler(d=2, n_embeddings=4, n_init=2)`",
-        "0.585",
-        "1.33",
-        "15",
+        "0.594 (0.202, 1.55)",
+        "1.03 ± 0.16",
     ),
-    "ALEBOSampler:published,d=4": ("`ALEBOSampler.as_published(d=4)`", "0.0039", "0.0061", "10"),
+    "ALEBOSampler:published,d=4": (
+        "`ALEBOSampler.as_published(d=4)`",
+        "0.00387 (0.00145, 0.00822)",
+        "0.351 ± 0.21",
+    ),
 }
-"""Sampler -> its name, and median, mean and number of the runs of Letham et al. (2020) that were
-read."""
+"""Sampler -> its name, and the median with quartiles and the mean with its standard error of the
+50 runs of Letham et al. (2020)."""
 
 
 def beside_letham() -> list[str]:
     """Return rows of the regrets on Branin, beside the results that the authors publish."""
     kept, lines = Kept("embeddings_50"), []
-    for rival, (title, median, mean, n) in LETHAM.items():
+    for rival, (title, median, mean) in LETHAM.items():
         runs = kept.last("branin-100", rival)
-        ours = [quartiles(runs), f"{runs.mean():.3g}", str(len(runs))]
-        lines.append(listed([title, *ours, median, mean, n]))
+        ours = [quartiles(runs), mean_and_error(runs), str(len(runs))]
+        lines.append(listed([title, *ours, median, mean]))
     return lines
 
 
