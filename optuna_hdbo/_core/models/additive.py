@@ -31,10 +31,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import n_fit_steps
 from optuna_hdbo._core.models.ensemble import starts_of_fit
 from optuna_hdbo._core.models.groupings import packed
-from optuna_hdbo._core.models.groupings.evidence import LENGTHSCALES
-from optuna_hdbo._core.models.groupings.evidence import Evidence
-from optuna_hdbo._core.models.groupings.evidence import price_of_join
-from optuna_hdbo._core.models.groupings.merging import merge
+from optuna_hdbo._core.models.groupings.learning import Learning
 from optuna_hdbo._core.observations import Observations
 
 
@@ -58,15 +55,6 @@ MOST_MERGED = 64
 There would be thousands of pairs to be sure about, and a component for each column costs as many
 exponentials as there are columns. Groups of five cost a fifth.
 """
-
-FIRST_FORCED, LATER_FORCED = 8, 4
-"""Merges that a search tries although they seem to lose, where groups merge."""
-
-FORCE_EVERY = 3
-"""Searches from one that tries such merges to the next, after the first one."""
-
-MOST_ROUNDS = 3
-"""Searches of a first fit, each at hyperparameters that are fitted to what the last one found."""
 
 MOST_GROUPS = 100_000
 """Columns in all partitions that a random search scores by default, but for eight partitions.
@@ -212,43 +200,27 @@ class AdditiveModel:
     def _learn_by_merging(
         self, domain: Domain, seen: Observations, warm: Fitted | None, rng: np.random.Generator
     ) -> Fitted:
-        """Fit hyperparameters and a grouping whose groups may be of any size up to the largest.
-
-        Searches and fits take turns. A grouping that a search prefers is taken if it also is
-        likelier under hyperparameters that are fitted to it, with the same prior against joining
-        columns.
-        """
+        """Fit hyperparameters and a grouping whose groups may be of any size up to the largest."""
         size, cap = min(self.max_group_size, len(domain)), PUBLISHED_BOUNDS.lengthscale[1]
         if warm is not None and max(len(g) for g in warm.kernel.groups) > size:
             warm = None
         points = packed.compared(seen.X, seen.y, 3 * len(domain), rng)
         n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
 
-        def search(kernel: Kernel, n_forced: int) -> tuple[IntArray, ...]:
-            groups = [g.tolist() for g in kernel.groups]
-            return join(merge(Evidence(kernel, *points), groups, size, n, n_forced))
+        def fitted(groups: tuple[IntArray, ...], begin: Kernel | None) -> tuple[Kernel, float]:
+            start = warm
+            if warm is None or begin is not warm.kernel:
+                start = None if begin is None else Fitted(begin, 0, 0, 0.0)
+            return self._fit(domain, seen, groups, start, cap)
 
+        learning, cycle = Learning(fitted, *points, size, n), 0
         if warm is None:
             alone = join([[c] for c in range(len(domain))])
-            start = cold_start(domain, self.kind, alone, 0.5, 1e-3)
-            found = search(start, FIRST_FORCED)
-            kernel, likelihood = self._fit(domain, seen, found, None, cap)
-            n_forced = FIRST_FORCED
+            kernel, value = learning.first(cold_start(domain, self.kind, alone, 0.5, 1e-3))
         else:
-            kernel, likelihood = self._fit(domain, seen, warm.kernel.groups, warm, cap)
-            n_forced = LATER_FORCED if warm.cycle % FORCE_EVERY == 0 else 0
-        for _ in range(MOST_ROUNDS if warm is None else 1):
-            found = search(kernel, n_forced)
-            if [g.tolist() for g in found] == [g.tolist() for g in kernel.groups]:
-                break
-            begin = Fitted(_regrouped(kernel, found), 0, 0, likelihood)
-            other, value = self._fit(domain, seen, found, begin, cap)
-            gain = _comparable(other, value) - _comparable(kernel, likelihood)
-            if gain <= price_of_join(len(domain)) * (len(kernel.groups) - len(found)):
-                break
-            kernel, likelihood = other, value
-        cycle = 0 if warm is None else warm.cycle + 1
-        return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+            kernel, value = learning.later(warm.kernel.groups, warm.kernel, warm.cycle)
+            cycle = warm.cycle + 1
+        return Fitted(kernel, len(seen.y), cycle, value).rounded(domain)
 
     def _n_to_score(self, n_columns: int, n: int, *, first: bool) -> int:
         """Return how many groupings a search may score."""
@@ -298,31 +270,6 @@ class AdditiveModel:
             starts=starts,
             n_steps=n_fit_steps(warm, starts),
         )
-
-
-def _regrouped(kernel: Kernel, groups: tuple[IntArray, ...]) -> Kernel:
-    """Return a kernel with other groups, whose columns bring their shares of the variance along.
-
-    Lengthscales are those at which groupings are compared: a column that was in the wrong group
-    has a long one.
-    """
-    share = np.empty(len(kernel.lengthscales))
-    for scale, group in zip(kernel.scales.tolist(), kernel.groups, strict=True):
-        share[group] = scale / len(group)
-    return replace(
-        kernel,
-        groups=groups,
-        scales=np.array([share[group].sum() for group in groups]),
-        lengthscales=np.clip(kernel.lengthscales, *LENGTHSCALES),
-    )
-
-
-def _comparable(kernel: Kernel, log_posterior: float) -> float:
-    """Return a log posterior without the prior of the scales, of which groupings differ in number.
-
-    That prior is not normalised.
-    """
-    return log_posterior - Prior("inverse-square").of_scales(np.log(kernel.scales))[0]
 
 
 def grouped_columns(

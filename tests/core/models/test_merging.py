@@ -29,9 +29,9 @@ from optuna_hdbo._core.models.groupings import merging
 from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.evidence import Group
 from optuna_hdbo._core.models.groupings.evidence import price_of_join
-from optuna_hdbo._core.models.groupings.merging import Slopes
+from optuna_hdbo._core.models.groupings.learning import comparable
+from optuna_hdbo._core.models.groupings.merging import Neighbours
 from optuna_hdbo._core.models.groupings.merging import merge
-from optuna_hdbo._core.models.groupings.merging import neighbours
 from optuna_hdbo._core.observations import Observations
 
 
@@ -129,7 +129,10 @@ def test_neighbours_are_merges_splits_moves_and_exchanges(size: int, seed: int) 
     """Against all partitions: those that one of the four changes makes, by its definition."""
     every = [g for g in partitions(list(range(5))) if max(map(len, g)) <= size]
     groups = [tuple(sorted(g)) for g in every[seed * 7 % len(every)]]
-    found = [key(change.of(groups)) for change in neighbours(groups, size)]
+    X, y = np.random.default_rng(seed).random((4, 5)), np.ones(4)
+    changes = Neighbours(Evidence(begin(5), X, y), groups, np.eye(4), size)
+    found = [key(change.of(groups)) for change in changes]
+    assert len(found) == len(set(found)) == len(changes)
     expected = set()
     for other in every:
         gone, new = key(groups) - key(other), key(other) - key(groups)
@@ -156,15 +159,13 @@ def test_derivatives_towards_changes(kind: str) -> None:
     groups: list[Group] = [(0, 1), (2, 3), (4,)]
     W = evidence.slopes(evidence.covariances(groups))
     assert W is not None
-    slopes = Slopes(evidence, groups, W)
-    for change in neighbours(groups, 4):
+    changes = Neighbours(evidence, groups, W, 4)
+    for change, gain, n_joins in zip(changes, changes.gains, changes.n_joins, strict=True):
         way = evidence.covariances(change.new) - evidence.covariances(change.old)
         exact = all(not gained for _, gained in change.made) or kind == "se"
         if exact:
-            assert slopes.towards(change) == pytest.approx(0.5 * np.vdot(W, way), abs=1e-9)
-        assert change.n_joins == sum(len(g) - 1 for g in change.new) - sum(
-            len(g) - 1 for g in change.old
-        )
+            assert gain == pytest.approx(0.5 * np.vdot(W, way), abs=1e-9)
+        assert n_joins == sum(len(g) - 1 for g in change.new) - sum(len(g) - 1 for g in change.old)
 
 
 # the truth ---------------------------------------------------------------------------------------
@@ -270,17 +271,20 @@ def learned(
 
 @pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
 @pytest.mark.parametrize(
-    ("kind", "lengthscale", "groups"),
+    ("kind", "lengthscale", "groups", "seed"),
     [
-        ("matern52", 0.5, [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)]),
-        ("matern52", 0.5, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)]),
-        ("matern52", 0.3, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6,)]),
-        ("se", 1.0, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)]),
+        ("matern52", 0.5, [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)], 0),
+        ("matern52", 0.5, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
+        ("matern52", 0.3, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6,)], 0),
+        ("matern52", 0.3, [(0, 4, 9), (1, 5, 10), (2, 6, 8)], 2),
+        ("se", 1.0, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
     ],
 )
-def test_the_truth_is_learned(kind: str, lengthscale: float, groups: list[Group]) -> None:
+def test_the_truth_is_learned(
+    kind: str, lengthscale: float, groups: list[Group], seed: int
+) -> None:
     """Also where no pair of a group is convincing; and nothing is missed that is likelier."""
-    X, y = draw(groups, 200, 12, 0, kind, lengthscale)
+    X, y = draw(groups, 200, 12, seed, kind, lengthscale)
     found = learned(AdditiveModel(kind, 5, search="merge"), X, y)
     inert = [(c,) for c in range(12) if not any(c in group for group in groups)]
     truth = [tuple(sorted(group)) for group in [*groups, *inert]]
@@ -288,9 +292,27 @@ def test_the_truth_is_learned(kind: str, lengthscale: float, groups: list[Group]
     known = tuple(tuple(f"x{c}" for c in group) for group in truth)
     expected = learned(AdditiveModel(kind, 5, known), X, y)
     surplus = len(truth) - len(found.kernel.groups)
-    gain = additive._comparable(found.kernel, found.log_likelihood)
-    gain -= additive._comparable(expected.kernel, expected.log_likelihood)
+    gain = comparable(found.kernel, found.log_likelihood)
+    gain -= comparable(expected.kernel, expected.log_likelihood)
     assert gain - surplus * price_of_join(12) >= -1.0
+
+
+def test_a_score_near_another_grouping_is_the_same() -> None:
+    X, y = draw([(0, 1, 2)], 20, 5, 3)
+    near, far = Evidence(begin(5), X, y), Evidence(begin(5), X, y)
+    groups, other = [(0, 1), (2, 3), (4,)], [(0, 1, 4), (3,), (2,)]
+    assert near.log_posterior(groups, other) == pytest.approx(far.log_posterior(groups), abs=1e-9)
+
+
+def test_close_groupings_are_those_that_lose_little() -> None:
+    X, y = draw([(0, 1)], 20, 3, 3)
+    evidence = Evidence(begin(3), X, y)
+    every = [[tuple(g) for g in groups] for groups in partitions([0, 1, 2])]
+    values = sorted((evidence.log_posterior(groups) for groups in every), reverse=True)
+    best = max(every, key=evidence.log_posterior)
+    for nats, most in ((1e9, 9), (1e9, 2), (values[0] - values[2] + 1e-9, 9), (0.0, 9)):
+        found = [evidence.log_posterior(g) for g in evidence.close(best, nats, most)]
+        assert found == [v for v in values[1:] if v > values[0] - nats][:most]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])

@@ -23,10 +23,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.linalg import lapack
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.lazy import cached_property
 
 
 Group = tuple[int, ...]
@@ -65,6 +67,8 @@ class Evidence:
         self.n_scored = 0
         self._correlations: dict[Group, FloatArray] = {}
         self._posteriors: dict[frozenset[Group], float] = {}
+        self._kept: tuple[tuple[Group, ...], FloatArray] = (), np.empty((0, 0))
+        self._triangle = np.flatnonzero(np.triu(np.ones((len(y), len(y)))))
 
     def correlations(self, group: Group) -> FloatArray:
         """Return the correlations (n, n) of a group's component at the points."""
@@ -77,24 +81,71 @@ class Evidence:
             self._correlations[group] = one.gram(self._X)
         return self._correlations[group]
 
+    def triangles(self, groups: Sequence[Group]) -> FloatArray:
+        """Return the upper triangles of the correlations of groups, (len(groups), n (n + 1) / 2).
+
+        All matrices are symmetric.
+        """
+        rows = np.empty((len(groups), len(self._triangle)))
+        for row, group in zip(rows, groups, strict=True):
+            np.take(self.correlations(group), self._triangle, out=row)
+        return rows
+
+    @cached_property
+    def alone(self) -> FloatArray:
+        """The triangles of all single columns, as by :meth:`triangles`."""
+        return self.triangles([(c,) for c in range(self.n_columns)])
+
+    def weights_of_triangle(self, W: FloatArray) -> FloatArray:
+        """Return the weights of a triangle's entries in the sum over all entries of W * K."""
+        doubled = 2.0 * W
+        doubled.flat[:: len(W) + 1] *= 0.5
+        return np.take(doubled, self._triangle)
+
     def covariances(self, groups: Iterable[Group]) -> FloatArray:
         """Return the covariances (n, n) of the sum over some groups, of variance 1 over all."""
         K = np.zeros((len(self._y), len(self._y)))
         for group in groups:
-            K += self.correlations(group) * (len(group) / self.n_columns)
+            blas.daxpy(self.correlations(group).ravel(), K.ravel(), a=len(group) / self.n_columns)
         return K
 
     def log_prior(self, groups: Sequence[Group]) -> float:
         """Return the log prior probability of groups, less a constant."""
         return -self.price * sum(len(group) - 1 for group in groups)
 
-    def log_posterior(self, groups: Sequence[Group]) -> float:
-        """Return the log posterior of a grouping, less a constant; it is computed once."""
+    def log_posterior(self, groups: Sequence[Group], near: Sequence[Group] = ()) -> float:
+        """Return the log posterior of a grouping, less a constant; it is computed once.
+
+        It costs less ``near`` a grouping, with whose covariances it shares most groups.
+        """
         key = frozenset(groups)
         if key not in self._posteriors:
-            likelihood = self.of(self.covariances(groups))
-            self._posteriors[key] = likelihood + self.log_prior(groups)
+            self._posteriors[key] = self.of(self._near(groups, near)) + self.log_prior(groups)
         return self._posteriors[key]
+
+    def close(self, groups: Sequence[Group], nats: float, most: int) -> list[list[Group]]:
+        """Return scored groupings that lose by fewer nats than these to ``groups``.
+
+        The best ones come first, and at most ``most`` are returned.
+        """
+        least, key = self.log_posterior(groups) - nats, frozenset(groups)
+        found = [other for other, value in self._posteriors.items() if value > least]
+        found.sort(key=lambda other: -self._posteriors[other])
+        return [sorted(other) for other in found if other != key][:most]
+
+    def _near(self, groups: Sequence[Group], near: Sequence[Group]) -> FloatArray:
+        """Return the covariances of groups, by those of a grouping and what differs."""
+        if not near:
+            return self.covariances(groups)
+        if self._kept[0] != (key := tuple(near)):
+            self._kept = key, self.covariances(near)
+        K = self._kept[1].copy()
+        for sign, some, others in ((-1.0, near, groups), (1.0, groups, near)):
+            for group in some:
+                if group not in others:
+                    weight = sign * len(group) / self.n_columns
+                    blas.daxpy(self.correlations(group).ravel(), K.ravel(), a=weight)
+        return K
 
     def of(self, K: FloatArray) -> float:
         """Return the log evidence for a sum with the covariances K (n, n), less a constant."""

@@ -12,10 +12,9 @@ climb goes on from each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -26,6 +25,9 @@ from optuna_hdbo._core.models.groupings.evidence import Group
 
 N_TRIED = 10
 """Neighbours that are scored at each step, those of the largest derivatives."""
+
+N_MERGES = 24
+"""Merges that are kept to be made although they lose."""
 
 _LEAST_GAIN = 1e-6
 """Nats by which a grouping has to be better than another one, because sums are rounded."""
@@ -50,37 +52,9 @@ class Change:
         """The groups that come instead."""
         return tuple(tuple(sorted(part + gained)) for part, gained in self.made)
 
-    @property
-    def n_joins(self) -> int:
-        """How many more joins the grouping has afterwards."""
-        return len(self.old) - len(self.made)
-
     def of(self, groups: Sequence[Group]) -> list[Group]:
         """Return a grouping with the change made."""
         return [*(group for group in groups if group not in self.old), *self.new]
-
-
-def neighbours(groups: Sequence[Group], size: int) -> Iterator[Change]:
-    """Yield all changes of one or two groups that leave none larger than ``size``."""
-    for A in groups:
-        for c in A[: len(A) if len(A) > 2 else len(A) - 1]:  # a pair has one way to be split
-            yield Change((A,), ((less(A, c), ()), ((c,), ())))
-    for A, B in combinations(groups, 2):
-        if len(A) + len(B) <= size:
-            yield Change((A, B), ((A, B),))
-        for P, Q in ((A, B), (B, A)):
-            if len(P) > 1 and len(Q) < size:
-                for c in P:
-                    yield Change((P, Q), ((less(P, c), ()), (Q, (c,))))
-        if len(A) + len(B) > 2:
-            for c in A:
-                for d in B:
-                    yield Change((A, B), (_exchanged(A, c, d), _exchanged(B, d, c)))
-
-
-def _exchanged(group: Group, out: int, into: int) -> tuple[Group, Group]:
-    rest = less(group, out)
-    return (rest, (into,)) if rest else ((into,), ())
 
 
 def less(group: Group, column: int) -> Group:
@@ -88,40 +62,145 @@ def less(group: Group, column: int) -> Group:
     return tuple(c for c in group if c != column)
 
 
-class Slopes:
-    """Derivatives of the log evidence towards other groupings.
+class Neighbours:
+    """All changes of one or two groups, and the derivatives of the log evidence towards them.
 
     The correlations of a group are taken for the product of those of its parts, which they are for
     SE kernels. So the derivatives towards all changes come from one product of matrices.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    groups : sequence of Group
+        The grouping that changes.
+    W : FloatArray, shape (n, n)
+        See :meth:`Evidence.slopes`.
+    size : int
+        Largest number of columns in a group.
+
+    Attributes
+    ----------
+    gains : FloatArray, shape (m,)
+        Derivative towards every change, times the whole length of the way.
+    n_joins : IntArray, shape (m,)
+        How many more joins the grouping has after each.
     """
 
-    def __init__(self, evidence: Evidence, groups: Sequence[Group], W: FloatArray) -> None:
-        D = evidence.n_columns
-        parts = dict.fromkeys(groups)
-        parts |= dict.fromkeys(less(g, c) for g in groups if len(g) > 1 for c in g)
-        parts |= dict.fromkeys((c,) for c in range(D))
-        upper = np.flatnonzero(np.triu(np.ones_like(W)))  # all matrices are symmetric
-        rows = {part: evidence.correlations(part).ravel()[upper] for part in parts}
-        weighted = np.stack(list(rows.values())) * (2.0 * W - np.diag(np.diag(W))).ravel()[upper]
-        self._at = {part: i for i, part in enumerate(parts)}
-        self._own = (weighted.sum(axis=1) * [len(part) for part in parts]).tolist()
-        large = [group for group in groups if len(group) > 1]
-        with_others = [rows[part] for part in [*((c,) for c in range(D)), *large]]
-        self._with = (weighted @ np.stack(with_others).T).tolist()
-        self._place = {(c,): c for c in range(D)} | {g: D + i for i, g in enumerate(large)}
-        self._n_columns = D
+    def __init__(
+        self, evidence: Evidence, groups: Sequence[Group], W: FloatArray, size: int
+    ) -> None:
+        self._D, self._groups, self._size = evidence.n_columns, list(groups), size
+        self._sizes = np.array([len(group) for group in groups])
+        self._weigh(evidence, W)
+        self._of: list[tuple[Callable[[int], Change], int]] = []
+        found: list[tuple[int, FloatArray]] = [(1, self._merges())]
+        for j in np.flatnonzero(self._sizes > 1).tolist():
+            found += [(-1, self._splits(j))]
+            for c in self._groups[j]:
+                found += [(0, self._moves(j, c)), (0, self._exchanges(j, c))]
+        self.gains = 0.5 / self._D * np.concatenate([gains for _, gains in found])
+        self.n_joins = np.repeat([n for n, _ in found], [len(gains) for _, gains in found])
 
-    def towards(self, change: Change) -> float:
-        """Return the derivative, times the whole length of the way."""
-        gain = 0.0
-        for part, gained in change.made:
-            i = self._at[part]
-            if gained:
-                gain += (len(part) + len(gained)) * self._with[i][self._place[gained]]
-            else:
-                gain += self._own[i]
-        gain -= sum(self._own[self._at[group]] for group in change.old)
-        return float(0.5 * gain / self._n_columns)
+    def _weigh(self, evidence: Evidence, W: FloatArray) -> None:
+        """Compute the derivatives towards parts, alone and times another part.
+
+        Parts are the single columns, the groups of several, and these without one column.
+        """
+        large = [group for group in self._groups if len(group) > 1]
+        parts = dict.fromkeys([*large, *(less(g, c) for g in large for c in g)])
+        joint = [part for part in parts if len(part) > 1]
+        every = [*((c,) for c in range(self._D)), *joint]
+        self._at: dict[Group, int] = {part: i for i, part in enumerate(every)}
+        weights = evidence.weights_of_triangle(W)
+        one, more = evidence.alone, evidence.triangles(joint)
+        first = more[: len(large)]
+        of_one, of_more = one * weights, more * weights
+        self._with = np.block(
+            [[of_one @ one.T, of_one @ first.T], [of_more @ one.T, of_more @ first.T]]
+        )
+        sums = np.concatenate([of_one.sum(axis=1), of_more.sum(axis=1)])
+        self._own = sums * [len(part) for part in every]
+        self._place = np.array([self._at[group] for group in self._groups])
+
+    def __len__(self) -> int:
+        return len(self.gains)
+
+    def __getitem__(self, i: int) -> Change:
+        """Return a change."""
+        for make, n in self._of:
+            if i < n:
+                return make(i)
+            i -= n
+        raise IndexError(i)
+
+    def _add(self, make: Callable[[int], Change], gains: FloatArray) -> FloatArray:
+        self._of.append((make, len(gains)))
+        return gains
+
+    def _merges(self) -> FloatArray:
+        groups, sizes, place = self._groups, self._sizes, self._place
+        first, second = np.triu_indices(len(groups), 1)
+        fits = sizes[first] + sizes[second] <= self._size
+        first, second = first[fits], second[fits]
+        gains = self._with[place[first], place[second]] * (sizes[first] + sizes[second])
+        gains -= self._own[place[first]] + self._own[place[second]]
+
+        def make(i: int) -> Change:
+            A, B = groups[first[i]], groups[second[i]]
+            return Change((A, B), ((A, B),))
+
+        return self._add(make, gains)
+
+    def _splits(self, j: int) -> FloatArray:
+        A = self._groups[j]
+        columns = A if len(A) > 2 else A[:1]  # a pair has one way to be split
+        rests = [self._at[less(A, c)] for c in columns]
+        gains = self._own[rests] + self._own[list(columns)] - self._own[self._at[A]]
+        return self._add(
+            lambda i: Change((A,), ((less(A, columns[i]), ()), ((columns[i],), ()))), gains
+        )
+
+    def _moves(self, j: int, c: int) -> FloatArray:
+        A, rest = self._groups[j], self._at[less(self._groups[j], c)]
+        others = np.flatnonzero((self._sizes < self._size) & (np.arange(len(self._sizes)) != j))
+        place = self._place[others]
+        gains = self._with[c, place] * (self._sizes[others] + 1) - self._own[place]
+        gains += self._own[rest] - self._own[self._at[A]]
+
+        def make(i: int) -> Change:
+            B = self._groups[others[i]]
+            return Change((A, B), ((less(A, c), ()), (B, (c,))))
+
+        return self._add(make, gains)
+
+    def _exchanges(self, j: int, c: int) -> FloatArray:
+        """Those of a column with others: alone, or of a later group.
+
+        Not those that give the same grouping as a move, or as another exchange of two pairs.
+        """
+        A, rest = self._groups[j], self._at[less(self._groups[j], c)]
+        others = [
+            (d, B)
+            for k, B in enumerate(self._groups)
+            if (len(A) > 2 if len(B) == 1 else k > j and (len(A) + len(B) > 4 or c == A[0]))
+            for d in B
+        ]
+        columns = np.array([d for d, _ in others], np.int64)
+        gains = self._with[rest, columns] * len(A) - self._own[self._at[A]]
+        for i, (d, B) in enumerate(others):
+            left = self._with[self._at[less(B, d)], c] * len(B) if len(B) > 1 else self._own[c]
+            gains[i] += left - self._own[self._at[B]]
+
+        def make(i: int) -> Change:
+            d, B = others[i]
+            return Change((A, B), (_exchanged(A, c, d), _exchanged(B, d, c)))
+
+        return self._add(make, gains)
+
+
+def _exchanged(group: Group, out: int, into: int) -> tuple[Group, Group]:
+    rest = less(group, out)
+    return (rest, (into,)) if rest else ((into,), ())
 
 
 class Climb:
@@ -139,30 +218,44 @@ class Climb:
 
     def __init__(self, evidence: Evidence, size: int, n: int) -> None:
         self._evidence, self._size, self._n = evidence, size, n
+        self._around: dict[frozenset[Group], tuple[list[Change], list[Change]]] = {}
 
     @property
     def ended(self) -> bool:
         """Whether as many groupings have been scored as may be."""
         return self._evidence.n_scored >= self._n
 
-    def expected(self, groups: Sequence[Group]) -> list[tuple[float, Change]]:
-        """Return all changes with their expected gains, the largest first."""
+    def around(self, groups: Sequence[Group]) -> tuple[list[Change], list[Change]]:
+        """Return the most promising changes, and the most promising merges.
+
+        Climbs that start near each other end at the same groupings, so what was found is kept.
+        """
+        key = frozenset(groups)
+        if key not in self._around:
+            self._around[key] = self._ranked(groups)
+        return self._around[key]
+
+    def _ranked(self, groups: Sequence[Group]) -> tuple[list[Change], list[Change]]:
         W = self._evidence.slopes(self._evidence.covariances(groups))
         if W is None:
-            return []
-        slopes, price = Slopes(self._evidence, groups, W), self._evidence.price
-        found = [
-            (slopes.towards(c) - price * c.n_joins, c) for c in neighbours(groups, self._size)
-        ]
-        return sorted(found, key=lambda at: -at[0])
+            return [], []
+        changes = Neighbours(self._evidence, groups, W, self._size)
+        expected = changes.gains - self._evidence.price * changes.n_joins
+        order = np.argsort(-expected, kind="stable")
+        merges = order[changes.n_joins[order] > 0]
+        return (
+            [changes[i] for i in order[:N_TRIED].tolist()],
+            [changes[i] for i in merges[:N_MERGES].tolist()],
+        )
 
     def top(self, groups: Sequence[Group]) -> tuple[list[Group], float]:
         """Return the grouping where a climb from ``groups`` ends, and its log posterior."""
         posterior = self._evidence.log_posterior
         here, value = list(groups), posterior(groups)
         while not self.ended:
-            around = [change.of(here) for _, change in self.expected(here)[:N_TRIED]]
-            best = max(around, key=posterior, default=here)
+            around = [change.of(here) for change in self.around(here)[0]]
+            values = [posterior(groups, here) for groups in around]
+            best = around[int(np.argmax(values))] if around else here
             if posterior(best) <= value + _LEAST_GAIN:
                 break
             here, value = best, posterior(best)
@@ -190,9 +283,10 @@ def merge(
     found = True
     while found:
         found = False
-        merges = [change for _, change in climb.expected(best) if change.n_joins > 0]
         starts = [
-            start for start in (c.of(best) for c in merges) if frozenset(start) not in forced
+            start
+            for start in (change.of(best) for change in climb.around(best)[1])
+            if frozenset(start) not in forced
         ]
         for start in starts[: n_forced - len(forced)]:
             if climb.ended:
