@@ -6,6 +6,10 @@ added while the evidence for them overcomes the prior odds against them: a prior
 Evidence is a ratio of marginal likelihoods in which the variance of the term and that of the noise
 are averaged over. The noise has to be, because without a term the noise explains what the term
 would. The other hyperparameters are those of the model without the term.
+
+Where many columns interact, each term is noise as long as the others are not in the model. So with
+enough observations the search starts from the terms of groups of columns instead, which a search
+over groupings has found, if their evidence overcomes the prior odds.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import numpy as np
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.anova import MANY_COLUMNS
 from optuna_hdbo._core.models.anova import Features
 from optuna_hdbo._core.models.anova import Fit
@@ -32,6 +37,7 @@ from optuna_hdbo._core.models.marginal import VARIANCES
 from optuna_hdbo._core.models.marginal import Marginal
 from optuna_hdbo._core.models.marginal import limit
 from optuna_hdbo._core.models.marginal import log_mean
+from optuna_hdbo._core.observations import Observations
 
 
 CONVINCED = 0.95
@@ -70,6 +76,9 @@ many of them, and of pairs that are not taken in, are looked at under a fresh fi
 CHUNK = 400
 """Terms whose features are held in memory at a time."""
 
+LARGEST_GROUP = 5
+"""Most columns in a group whose terms the search may start from."""
+
 
 class Search:
     """The search for terms, by evidence under hyperparameters that are fitted in every round.
@@ -88,7 +97,8 @@ class Search:
         order = np.argsort(np.abs(y - np.median(y)), kind="stable")
         self._ordinary = np.sort(order[: len(y) - math.ceil(EXTREME * len(y))])
         model = self._model(start(self._D))
-        self.fit, _ = model.fitted(start(self._D), 50)
+        self.fit, self._alone = model.fitted(start(self._D), 50)
+        self._domain, self._X = domain, X
 
     def _model(self, fit: Fit) -> Model:
         return Model(self._features, self._y, fit.terms)
@@ -101,6 +111,8 @@ class Search:
     def run(self) -> Findings:
         """Return what is found."""
         few = len(self._y) < FEW_PER_COLUMN * self._D
+        if not few and 1 < self._D <= MANY_COLUMNS:
+            self._begin_with_groups()
         for _ in range(MOST_ROUNDS if self._D > 1 else 0):
             new = self._next_terms()[: self._D + MOST_TERMS - len(self.fit.terms)]
             if new:
@@ -112,6 +124,24 @@ class Search:
         if few:
             self._drop_afresh()
         return self._findings()
+
+    def _begin_with_groups(self) -> None:
+        """Take in the terms of groups of columns, if they are convincing together.
+
+        The groups are those of an additive Gaussian process. Terms that no evidence supports are
+        dropped again.
+        """
+        model = AdditiveModel("matern52", LARGEST_GROUP, search="merge")
+        seen = Observations.from_arrays(self._X, self._y)
+        found = model.learn(self._domain, seen, None, np.random.default_rng(0)).kernel.groups
+        groups = [sorted(group.tolist()) for group in found if len(group) > 1]
+        terms: list[Term] = [t for g in groups for k in (2, 3) for t in combinations(g, k)]
+        bar = sum(len(g) - 1 for g in groups) * log_odds(len(self.pairs)) + _MARGIN
+        if 0 < len(terms) <= MOST_TERMS:
+            fit, joint = self._afresh(terms)
+            if joint - self._alone > bar:
+                self.fit = fit
+                self._prune()
 
     def _afresh(self, terms: Sequence[Term]) -> tuple[Fit, float]:
         """Return hyperparameters of these interactions that no earlier fit has influenced."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
 import numpy as np
 import pytest
+from histories import INTERPRETED
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models import interactions
 from optuna_hdbo._core.models.findings import Findings
 from optuna_hdbo._core.models.interactions import Search
@@ -99,6 +103,21 @@ def test_three_columns_without_pairs_are_found() -> None:
     together = {(0, 1), (0, 2), (1, 2)}
     assert min(evidence[pair] for pair in together) > 20.0
     assert max(value for pair, value in evidence.items() if pair not in together) < 5.0
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
+def test_rough_functions_of_three_columns_are_found_together() -> None:
+    """No term is convincing by itself: the search has to start from groups."""
+    groups = [(0, 4, 7), (1, 2, 9), (3, 5, 8), (6, 10, 11)]
+    rng = np.random.default_rng(1)
+    X = rng.random((200, 12))
+    lengthscales, scales, categorical = np.full(12, 0.5), np.full(4, 0.25), np.zeros(12, np.bool_)
+    kernel = Kernel("matern52", join(groups), lengthscales, scales, 1e-3, categorical)
+    y = np.linalg.cholesky(kernel.gram(X) + 1e-3 * np.eye(200)) @ rng.standard_normal(200)
+    told = Search(Domain.continuous(12), X, standardise(y)[0]).run()
+    joined = {pair for term in told.terms for pair in combinations(term, 2)}
+    assert joined <= {pair for group in groups for pair in combinations(group, 2)}
+    assert all(len({pair for pair in joined if set(pair) <= set(g)}) > 1 for g in groups)
 
 
 @pytest.mark.parametrize("seed", range(3))
