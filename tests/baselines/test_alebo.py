@@ -298,9 +298,14 @@ def test_climbs_beat_many_random_points() -> None:
 
 
 def test_a_climb_without_a_better_point_stays() -> None:
-    y, value = climb(EMBEDDING, lambda y: (-float(y @ y), np.full(3, np.nan)), Y[0])
+    """The gradient promises more everywhere, and no other point has it."""
+
+    def slope(y: np.ndarray) -> tuple[float, np.ndarray]:
+        return (0.0 if (y == Y[0]).all() else -1.0), np.ones(3)
+
+    y, value = climb(EMBEDDING, slope, Y[0])
     np.testing.assert_array_equal(y, Y[0])
-    assert value == -Y[0] @ Y[0]
+    assert value == 0.0
 
 
 def test_nothing_is_clipped() -> None:
