@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 
@@ -10,6 +11,9 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import logging
+import sys
+import time
+from collections.abc import Generator
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,13 +116,45 @@ FIRST = (
 )
 """The files and folders that the suite begins with, in this order."""
 
+PATIENCE = 60.0
+"""Seconds for which a worker waits for another one to collect."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Allow the features that Optuna's own tests use.
+    """Allow the features that Optuna's own tests use, and collect without a garbage collector.
 
-    Not in pyproject.toml: pytest would import Optuna, and with it NumPy, before this file.
+    In pyproject.toml, the filter would make pytest import Optuna and NumPy before this file.
     """
     config.addinivalue_line("filterwarnings", "ignore::optuna.exceptions.ExperimentalWarning")
+    gc.disable()  # collecting tests makes a million objects and no garbage
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Let one worker collect first: it rewrites the asserts of all files, which others then load.
+
+    Rewriting them takes longer than everything else that a worker does before its first test.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or sys.dont_write_bytecode:
+        return (yield)
+    done = Path(session.config.option.basetemp).parent / "collected"
+    if worker["workerid"] == "gw0":
+        try:
+            return (yield)
+        finally:
+            done.touch()
+    deadline = time.monotonic() + PATIENCE
+    while not done.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    """Let the garbage collector work again, on what is made from here on."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
