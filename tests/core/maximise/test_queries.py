@@ -146,7 +146,7 @@ def test_probes_are_rare_where_columns_are_many() -> None:
 
 
 def test_one_lengthscale_for_all() -> None:
-    ledger = Ledger.started(make_domain(*[None] * 4), 10)
+    ledger = Ledger.started(make_domain(*[None] * 4), affordable(10, 6))
     for ard in (False, True):
         _, record, _ = ask(queries(ard=ard), ledger.domain, ledger.seen())
         for fit in (record[key] for key in record if not key.endswith(":evidence")):
@@ -185,12 +185,14 @@ def test_a_degenerate_fit_is_not_trusted() -> None:
 
 def test_a_fit_recovers_from_a_degenerate_one() -> None:
     """A tiny lengthscale explains everything, and gradients do not lead back from there."""
-    ledger = Ledger.started(make_domain(None, None), 25, lambda x: float(np.sin(4 * x[0]) + x[1]))
+    ledger = Ledger.started(
+        make_domain(None, None), affordable(25, 12), lambda x: float(np.sin(4 * x[0]) + x[1])
+    )
     plain = queries(n_cyc=1)
     seen = ledger.seen()
     _, record, _ = ask(plain, ledger.domain, seen)
     key = next(key for key in record if not key.endswith(":evidence"))
-    poor = {**record[key], "lengthscales": [0.006, 0.006], "n": 20}
+    poor = {**record[key], "lengthscales": [0.006, 0.006], "n": len(seen.y) - 5}
     seen = replace(seen, records=(Record(0, "complete", {key: poor}),))
     _, again, _ = ask(plain, ledger.domain, seen)
     assert min(again[key]["lengthscales"]) > 0.1

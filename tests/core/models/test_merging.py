@@ -333,7 +333,7 @@ def test_a_model_joins_columns_up_to_the_largest_size(size: int) -> None:
 def test_many_columns_are_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by the exchanges of columns that are the other default."""
     monkeypatch.setattr(additive, "MOST_MERGED", 4)
-    X, y = draw([(0, 1), (2, 3)], 20, 5, 1)
+    X, y = draw([(0, 1), (2, 3)], affordable(20, 10), 5, 1)
     packed, other = (
         learned(AdditiveModel("matern52", 2, search=search), X, y) for search in ("merge", "swap")
     )
