@@ -22,10 +22,10 @@ from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.hdbo import CREDITS
 from optuna_hdbo.portfolio.hdbo import HDBO
-from optuna_hdbo.portfolio.hdbo import QUERY
-from optuna_hdbo.portfolio.hdbo import QueryKind
+from optuna_hdbo.portfolio.panel import CREDITS
+from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.panel import QueryKind
 
 
 if TYPE_CHECKING:

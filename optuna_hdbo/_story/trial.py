@@ -15,8 +15,10 @@ from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import best_known_then
 from optuna_hdbo._story.queries import count
+from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo.portfolio.hdbo import SIDE
 
 
 if TYPE_CHECKING:
@@ -67,6 +69,9 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
     lines = [f"Trial {trial.number} {_origin(queries, query)}"]
     if query.kind is not None:
         lines.append(KINDS[query.kind])
+    side = reported(trial, SIDE)
+    if query.expert is not None and side is not None and side > 0.0:
+        lines.append(f"It did so in a box around the best trial, {side:.0%} of the ranges wide.")
     lines += [_outcome(study, query)]
     if best is not None:
         lines.append(_comparison(trial, best, moves, query.improves))

@@ -47,6 +47,10 @@ GROWTH = 0.05
 """Share of new observations after which the model is fitted again."""
 
 
+LENGTH = "region_length"
+"""Key under which a report says how wide the region was, in shares of the ranges."""
+
+
 class TuRBO:
     """A trust region around the best point.
 
@@ -122,7 +126,7 @@ class TuRBO:
         x = self._ask(region, run, model, memory, rng)
         x = unknown_near(domain, x, seen.known, rng, everywhere)
         report = prediction(model.seen, model.posterior, x, model.evidence)
-        return Suggestion(x, memory.kept, {**report, "region_length": run.length})
+        return Suggestion(x, memory.kept, {**report, LENGTH: run.length})
 
     def _models(
         self, domain: Domain, seen: Observations, run: runs.Run, memory: Memory

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from collections.abc import Mapping
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_flag
-from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
-from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
-from optuna_hdbo.methods.base import shown_to
+from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio import branches
-from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio import restart
+from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.panel import SIGNATURE
+from optuna_hdbo.portfolio.panel import Panel
+from optuna_hdbo.portfolio.panel import may_refine
+from optuna_hdbo.portfolio.quadratic import Quadratic
 
 
-REFINED = 1e-3
-"""Root mean square distance from the best point within which a query refines it."""
-
-WINDOW, MOST_REFINED = 30, 1.0 / 6.0
-"""At most this share of the last queries may refine the best point, by one more digit of it."""
-
-QUERY, CREDITS = "query", "credits"
-"""Keys under which a record keeps the kind of the query and every expert's expected rate of
-success at that time, which :func:`optuna_hdbo.explain` reads."""
-
-QueryKind = Literal["search", "refine", "elsewhere", "restart"]
-"""What a query is for: a better point, one more digit of the best point, the furthest point from
-all known ones, or a random point of a search that begins afresh."""
+SIDE = "box_side"
+"""Key under which a report says how wide the box of a query was, in shares of the ranges."""
 
 
 class HDBO:
@@ -61,15 +47,18 @@ class HDBO:
         self.names = _checked(experts)
         check_flag("deterministic_objective", deterministic_objective, optional=True)
         self._chosen = experts is not None
-        self._experts: Mapping[str, Method] = {
-            name: EXPERTS[name].build(deterministic_objective) for name in self.names
-        }
+        # Two of them, since what experts remember holds for one domain.
+        self._everywhere, self._in_box = (
+            Panel({name: EXPERTS[name].build(deterministic_objective) for name in self.names})
+            for _ in range(2)
+        )
+        self._valley = Quadratic()
         self._several = EXPERTS["global"].build(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
         """Let every expert check its settings."""
         for name in self.experts_for(domain):
-            self._experts[name].validate(domain)
+            self._everywhere.experts[name].validate(domain)
 
     def experts_for(self, domain: Domain) -> tuple[str, ...]:
         """Return the experts that suit a domain, or all that the user has chosen."""
@@ -83,19 +72,27 @@ class HDBO:
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
+        of_all = zoom.without_boxes(seen)
+        zoomed = self._zoom(domain, seen, of_all, streams)
+        if zoomed is not None:
+            return self._ask_in_box(domain, seen, streams, zoomed)
         rng = streams.generator(f"{self.name}:restart", seen.step)
         searches = branches if domain.gates else restart
-        search = searches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
+        search = searches.next_search(domain, of_all, rng, allowed=self._may_begin_anew)
         names = self.experts_for(search.domain)
         if search.began is None:
-            return self._ask(domain, search.seen, streams, names)
+            return self._everywhere.suggest(
+                domain, search.seen, streams, names, may_refine=may_refine(seen)
+            )
         if search.needs_random_points:
             x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
             x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
             record = {QUERY: "restart", **search.said}
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
-        asked = self._ask(search.domain, search.seen, streams, names)
+        asked = self._everywhere.suggest(
+            search.domain, search.seen, streams, names, may_refine=may_refine(search.seen)
+        )
         x = domain.canonical(search.whole(asked.x)[None])[0]
         record = {**(asked.record or {}), **search.said}
         return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
@@ -104,63 +101,33 @@ class HDBO:
     def _may_begin_anew(self) -> bool:
         return any(EXPERTS[name].begins_anew for name in self.names)
 
-    def _ask(
-        self, domain: Domain, seen: Observations, streams: Streams, names: tuple[str, ...]
+    def _zoom(
+        self, domain: Domain, seen: Observations, of_all: Observations, streams: Streams
+    ) -> zoom.Zoom | None:
+        """Return the search of a box if it is its turn."""
+        if domain.gates or not self._may_begin_anew or not len(seen.inside.values):
+            return None
+        rng = streams.generator(f"{self.name}:zoom", seen.step)
+        zoomed = zoom.next_zoom(domain, seen.inside, rng)
+        if zoomed is None or self._valley.is_ready(domain, of_all.inside):
+            return None
+        return zoomed
+
+    def _ask_in_box(
+        self, domain: Domain, seen: Observations, streams: Streams, zoomed: zoom.Zoom
     ) -> Suggestion:
-        """Return the point of an expert, drawn by how often its points were improvements."""
-        rng = streams.generator(self.name, seen.step)
-        n, D = seen.X.shape
-        names = tuple(name for name in names if EXPERTS[name].least_observations(D) <= n) or names
-        merit = merits(seen)
-        earned = credit.credits(seen, merit, names)
-        prior = {name: EXPERTS[name].prior_in(domain) for name in names}
-        floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
-        best = seen.X[int(np.argmax(merit))]
-        may_refine = self._may_refine(seen)
-        rates = {n: credit.rate(earned[n], prior[n]) for n in names}
-        first: tuple[str, Suggestion] | None = None
-        for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
-            expert = self._experts[name]
-            suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
-            refines = bool(_distance(suggestion.x, best) < REFINED) and not domain.discrete.all()
-            if first is None:
-                first = name, suggestion
-            if may_refine or not refines:
-                return _signed(name, suggestion, "refine" if refines else "search", rates)
-        assert first is not None
-        name, suggestion = first  # all of them refine
-        x = _far_from(domain, seen, rng)
-        return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
-
-    def _ready(self, order: list[str], domain: Domain, seen: Observations) -> Iterator[str]:
-        """Yield the experts that can use the observations, the first one if none says so.
-
-        An expert that has a method ``is_ready`` is asked for a point only where it is true.
-        """
-        none = True
-        for name in order:
-            expert = self._experts[name]
-            is_ready = getattr(expert, "is_ready", None)
-            if is_ready is None or is_ready(domain, shown_to(expert, seen)):
-                none = False
-                yield name
-        if none:
-            yield order[0]
-
-    @staticmethod
-    def _may_refine(seen: Observations) -> bool:
-        recent = seen.records[max(0, len(seen.records) - WINDOW) :]
-        refined = sum(record.data.get(QUERY) == "refine" for record in recent)
-        return bool(refined < MOST_REFINED * WINDOW)
-
-
-def _signed(
-    name: str, suggestion: Suggestion, kind: QueryKind, rates: Mapping[str, float]
-) -> Suggestion:
-    """Return a suggestion whose record and report say which expert it is from, and why."""
-    said = {credit.KEY: name, QUERY: kind}
-    record = {**(suggestion.record or {}), **said, CREDITS: dict(rates)}
-    return Suggestion(suggestion.x, record, {**suggestion.report, **said})
+        inner, side = zoomed.region.inner, zoomed.box.side
+        names = self.experts_for(inner)
+        asked = self._in_box.suggest(
+            inner, zoomed.seen, streams, names, may_refine=may_refine(seen), share=side
+        )
+        rng = streams.generator(f"{self.name}:box", seen.step)
+        x = domain.snap(zoomed.region.outward(asked.x)[None])[0]
+        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        report = {**asked.report, SIDE: side}
+        if LENGTH in report:
+            report[LENGTH] = side * float(report[LENGTH])  # in shares of the whole ranges
+        return Suggestion(x, zoomed.signed(asked.record or {}, SIGNATURE), report)
 
 
 def _checked(experts: object) -> tuple[str, ...]:
@@ -176,14 +143,3 @@ def _checked(experts: object) -> tuple[str, ...]:
     if len(set(experts)) < len(experts):
         raise ValueError(f"experts must name every expert once, but got {experts!r}.")
     return tuple(experts)
-
-
-def _distance(x: FloatArray, z: FloatArray) -> float:
-    return math.sqrt(float(((x - z) ** 2).mean()))
-
-
-def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
-    """Return the one of some random points that is furthest from all known points."""
-    pool = domain.sample(rng, 64)
-    gaps = np.array([((seen.known - x) ** 2).mean(axis=1).min() for x in pool])
-    return np.array(pool[int(np.argmax(gaps))])

@@ -217,7 +217,7 @@ def _search(
     return Search(began, part, own, columns, best, len(records))
 
 
-def has_converged(merit: FloatArray, n_queries: int) -> bool:
+def has_converged(merit: FloatArray, n_queries: int, patience: int = PATIENCE) -> bool:
     """Tell whether the last queries have hardly improved the best value.
 
     Parameters
@@ -225,10 +225,12 @@ def has_converged(merit: FloatArray, n_queries: int) -> bool:
     merit : FloatArray, shape (n,)
     n_queries : int
         Queries of experts so far. Random points say nothing about convergence.
+    patience : int
+        How many queries that takes.
     """
-    if min(len(merit) - 1, n_queries) < PATIENCE:
+    if min(len(merit) - 1, n_queries) < patience:
         return False
-    best, before = float(merit.max()), float(merit[:-PATIENCE].max())
+    best, before = float(merit.max()), float(merit[:-patience].max())
     return best - before <= ENOUGH * (best - float(np.median(merit)))
 
 

@@ -19,12 +19,12 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
-from optuna_hdbo.portfolio.hdbo import CREDITS
 from optuna_hdbo.portfolio.hdbo import HDBO
-from optuna_hdbo.portfolio.hdbo import MOST_REFINED
-from optuna_hdbo.portfolio.hdbo import QUERY
-from optuna_hdbo.portfolio.hdbo import REFINED
-from optuna_hdbo.portfolio.hdbo import WINDOW
+from optuna_hdbo.portfolio.panel import CREDITS
+from optuna_hdbo.portfolio.panel import MOST_REFINED
+from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.panel import REFINED
+from optuna_hdbo.portfolio.panel import WINDOW
 
 
 class Stays:
@@ -89,9 +89,9 @@ def test_every_expert_works_alone(experts: list[str]) -> None:
 
 
 def test_refinements_have_a_budget() -> None:
-    ledger = Ledger.started(make_domain(*[None] * 12), 10)  # many columns: no search afresh
+    ledger = Ledger.started(make_domain(*[None] * 30), 10)  # no search afresh, and no box
     method = HDBO(experts=["local", "global"])
-    method._experts = {"local": Stays(), "global": Stays()}
+    method._everywhere.experts = method._in_box.experts = {"local": Stays(), "global": Stays()}
     n = 2 * WINDOW
     refined, said = [], []
     for _ in range(n):
@@ -109,7 +109,7 @@ def test_refinements_have_a_budget() -> None:
 def test_the_record_keeps_the_credits_of_that_time() -> None:
     ledger = Ledger.started(make_domain(*[None] * 12), 10)
     method = HDBO(experts=["local", "tree"])
-    method._experts = {"local": Stays(), "tree": Stays()}
+    method._everywhere.experts = method._in_box.experts = {"local": Stays(), "tree": Stays()}
     suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
     assert suggestion.record is not None
     assert suggestion.record[CREDITS] == {"local": 0.5, "tree": 0.2}  # what they begin with
@@ -127,7 +127,7 @@ def test_within_the_budget_the_first_expert_decides() -> None:
     ledger = Ledger.started(make_domain(None, None), 10)
     method = HDBO(experts=["local"])
     stays = Stays()
-    method._experts = {"local": stays}
+    method._everywhere.experts = method._in_box.experts = {"local": stays}
     suggestion = method.suggest(ledger.domain, ledger.seen(), Streams(0))
     assert stays.n_asked == 1
     assert suggestion.record is not None

@@ -20,8 +20,8 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.gp_ucb import GPUCB
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.hdbo import CREDITS
 from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.panel import CREDITS
 from optuna_hdbo.portfolio.quadratic import GROWTH
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.quadratic import expansion
@@ -177,12 +177,15 @@ def test_it_takes_part_once_the_trials_determine_a_quadratic_function() -> None:
 def test_an_expert_that_is_not_ready_is_not_asked() -> None:
     ledger = Ledger.started(make_domain(*[None] * 10), n_coefficients(10))
     method = HDBO(experts=["local", "quadratic"])
-    method._experts = {**method._experts, "quadratic": Never()}
+    method._everywhere.experts = method._in_box.experts = {
+        **method._everywhere.experts,
+        "quadratic": Never(),
+    }
     for suggestion in ledger.run(method, 8):
         assert suggestion.record is not None
         assert suggestion.record[credit.KEY] == "local"
     alone = HDBO(experts=["quadratic"])
-    alone._experts = {"quadratic": Never()}
+    alone._everywhere.experts = alone._in_box.experts = {"quadratic": Never()}
     asked = alone.suggest(ledger.domain, ledger.seen(), Streams(0))
     np.testing.assert_array_equal(asked.x, 0.123)  # somebody has to suggest a point
 

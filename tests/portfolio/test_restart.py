@@ -19,7 +19,7 @@ from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
-from optuna_hdbo.portfolio.hdbo import QUERY
+from optuna_hdbo.portfolio.panel import QUERY
 
 
 DOMAIN = make_domain(None, None)

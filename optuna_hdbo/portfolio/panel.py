@@ -1,0 +1,148 @@
+"""The experts of one domain: whose point the next query is, and what is not worth a query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
+from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import shown_to
+from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+
+
+REFINED = 1e-3
+"""Root mean square distance from the best point, in shares of the ranges, within which a query
+refines it."""
+
+WINDOW, MOST_REFINED = 30, 1.0 / 6.0
+"""At most this share of the last queries may refine the best point, by one more digit of it."""
+
+QUERY, CREDITS = "query", "credits"
+"""Keys under which a record keeps the kind of the query and every expert's expected rate of
+success at that time, which :func:`optuna_hdbo.explain` reads."""
+
+SIGNATURE = (credit.KEY, QUERY, CREDITS)
+"""The entries of a record that say whose query it was, and why."""
+
+QueryKind = Literal["search", "refine", "elsewhere", "restart"]
+"""What a query is for: a better point, one more digit of the best point, the furthest point from
+all known ones, or a random point of a search that begins afresh."""
+
+
+class Panel:
+    """Experts that search a domain together.
+
+    Parameters
+    ----------
+    experts : mapping of str to Method
+    """
+
+    def __init__(self, experts: Mapping[str, Method]) -> None:
+        self.experts = experts
+
+    def suggest(
+        self,
+        domain: Domain,
+        seen: Observations,
+        streams: Streams,
+        names: tuple[str, ...],
+        *,
+        may_refine: bool,
+        share: float = 1.0,
+    ) -> Suggestion:
+        """Return the point of an expert, drawn by how often its points were improvements.
+
+        Parameters
+        ----------
+        domain : Domain
+        seen : Observations
+            At least one.
+        streams : Streams
+        names : tuple of str
+            The experts that may be asked.
+        may_refine : bool
+            Whether the point may be one more digit of the best one, see :func:`may_refine`.
+        share : float
+            Share of the parameters' ranges that the columns of the domain have.
+        """
+        rng = streams.generator("hdbo", seen.step)
+        n, D = seen.X.shape
+        names = tuple(name for name in names if EXPERTS[name].least_observations(D) <= n) or names
+        merit = merits(seen)
+        earned = credit.credits(seen, merit, names)
+        prior = {name: EXPERTS[name].prior_in(domain) for name in names}
+        floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
+        best = seen.X[int(np.argmax(merit))]
+        rates = {n: credit.rate(earned[n], prior[n]) for n in names}
+        first: tuple[str, Suggestion] | None = None
+        for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
+            expert = self.experts[name]
+            suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
+            near = bool(share * _distance(suggestion.x, best) < REFINED)
+            refines = near and not domain.discrete.all()
+            if first is None:
+                first = name, suggestion
+            if may_refine or not refines:
+                return _signed(name, suggestion, "refine" if refines else "search", rates)
+        assert first is not None
+        name, suggestion = first  # all of them refine
+        x = _far_from(domain, seen, rng)
+        return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
+
+    def _ready(self, order: list[str], domain: Domain, seen: Observations) -> Iterator[str]:
+        """Yield the experts that can use the observations, the first one if none says so."""
+        none = True
+        for name in order:
+            if self.is_ready(name, domain, seen):
+                none = False
+                yield name
+        if none:
+            yield order[0]
+
+    def is_ready(self, name: str, domain: Domain, seen: Observations) -> bool:
+        """Tell whether an expert can use the observations.
+
+        An expert that has a method ``is_ready`` is asked for a point only where it is true.
+        """
+        expert = self.experts[name]
+        ready = getattr(expert, "is_ready", None)
+        return ready is None or bool(ready(domain, shown_to(expert, seen)))
+
+
+def may_refine(seen: Observations) -> bool:
+    """Tell whether few of the last queries were refinements."""
+    recent = seen.records[max(0, len(seen.records) - WINDOW) :]
+    refined = sum(record.data.get(QUERY) == "refine" for record in recent)
+    return bool(refined < MOST_REFINED * WINDOW)
+
+
+def _signed(
+    name: str, suggestion: Suggestion, kind: QueryKind, rates: Mapping[str, float]
+) -> Suggestion:
+    """Return a suggestion whose record and report say which expert it is from, and why."""
+    said = {credit.KEY: name, QUERY: kind}
+    record = {**(suggestion.record or {}), **said, CREDITS: dict(rates)}
+    return Suggestion(suggestion.x, record, {**suggestion.report, **said})
+
+
+def _distance(x: FloatArray, z: FloatArray) -> float:
+    return math.sqrt(float(((x - z) ** 2).mean()))
+
+
+def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
+    """Return the one of some random points that is furthest from all known points."""
+    pool = domain.sample(rng, 64)
+    gaps = np.array([((seen.known - x) ** 2).mean(axis=1).min() for x in pool])
+    return np.array(pool[int(np.argmax(gaps))])
