@@ -124,15 +124,8 @@ def observed_at(
         near = np.abs(embedding.points(U) - seen.X[rows]).max(axis=1) <= CLOSE
         rows, U = rows[near], np.ascontiguousarray(U[near])
     running = [u for r, u in chosen if r.state == "running" and r.number not in row_of]
-    return replace(
-        seen,
-        X=U,
-        values=seen.values[rows],
-        numbers=seen.numbers[rows],
-        pruned=seen.pruned[rows],
-        constraints=seen.constraints[rows],
-        pending=np.array(running, np.float64).reshape(-1, embedding.d),
-    )
+    pending = np.array(running, np.float64).reshape(-1, embedding.d)
+    return replace(seen.at(rows), X=U, pending=pending)
 
 
 def rounded(u: FloatArray) -> FloatArray:
