@@ -27,6 +27,7 @@ SAMPLERS = (
     "BaMSOOSampler",
     "GPMISampler",
     "GPUCBSampler",
+    "HDBOSampler",
     "MSUCBSampler",
     "SOOSampler",
     "VSBOSampler",
@@ -76,8 +77,10 @@ def record(n_trials: int) -> dict[str, list[list[str]]]:
     found = {}
     for name in SAMPLERS:
         cls = getattr(optuna_hdbo, name)
-        for build in (cls, cls.as_published):
-            label = f"{name}{'.as_published' if build != cls else ''}"
+        builds = {name: cls}
+        if hasattr(cls, "as_published"):  # a portfolio has no paper
+            builds[f"{name}.as_published"] = cls.as_published
+        for label, build in builds.items():
             for problem, objective in PROBLEMS.items():
                 start = time.process_time()
                 study = optuna.create_study(sampler=build(seed=7))
