@@ -23,7 +23,8 @@ import numpy as np
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.models.additive import AdditiveModel
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova import MANY_COLUMNS
 from optuna_hdbo._core.models.anova import Features
 from optuna_hdbo._core.models.anova import Fit
@@ -33,11 +34,12 @@ from optuna_hdbo._core.models.anova import start
 from optuna_hdbo._core.models.findings import ColumnFinding
 from optuna_hdbo._core.models.findings import Findings
 from optuna_hdbo._core.models.findings import PairFinding
+from optuna_hdbo._core.models.groupings.learning import likeliest
+from optuna_hdbo._core.models.groupings.packed import compared
 from optuna_hdbo._core.models.marginal import VARIANCES
 from optuna_hdbo._core.models.marginal import Marginal
 from optuna_hdbo._core.models.marginal import limit
 from optuna_hdbo._core.models.marginal import log_mean
-from optuna_hdbo._core.observations import Observations
 
 
 CONVINCED = 0.95
@@ -76,8 +78,9 @@ many of them, and of pairs that are not taken in, are looked at under a fresh fi
 CHUNK = 400
 """Terms whose features are held in memory at a time."""
 
-LARGEST_GROUP = 5
-"""Most columns in a group whose terms the search may start from."""
+LARGEST_GROUP, MOST_SCORED_PER_COLUMN = 5, 12
+"""Most columns in a group whose terms the search may start from, and how many groupings are scored
+to find it, per column."""
 
 
 class Search:
@@ -131,10 +134,10 @@ class Search:
         The groups are those of an additive Gaussian process. Terms that no evidence supports are
         dropped again.
         """
-        model = AdditiveModel("matern52", LARGEST_GROUP, search="merge")
-        seen = Observations.from_arrays(self._X, self._y)
-        found = model.learn(self._domain, seen, None, np.random.default_rng(0)).kernel.groups
-        groups = [sorted(group.tolist()) for group in found if len(group) > 1]
+        D, points = self._D, compared(self._X, self._y, 3 * self._D, np.random.default_rng(0))
+        alone = cold_start(self._domain, "matern52", join([[c] for c in range(D)]), 0.5, 1e-3)
+        found = likeliest(alone, *points, LARGEST_GROUP, MOST_SCORED_PER_COLUMN * D)
+        groups = [group for group in found if len(group) > 1]
         terms: list[Term] = [t for g in groups for k in (2, 3) for t in combinations(g, k)]
         bar = sum(len(g) - 1 for g in groups) * log_odds(len(self.pairs)) + _MARGIN
         if 0 < len(terms) <= MOST_TERMS:

@@ -46,6 +46,29 @@ CLOSE, MOST_CLOSE = 3.0, 2
 compared under hyperparameters that are fitted to them."""
 
 
+def likeliest(kernel: Kernel, X: FloatArray, y: FloatArray, size: int, n: int) -> list[Group]:
+    """Return the likeliest grouping of searches at :data:`FIRST_LENGTHSCALES`, without a fit.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Gives the kind, and the groups where every search starts.
+    X : FloatArray, shape (n, D)
+    y : FloatArray, shape (n,)
+        Standardised.
+    size, n : int
+        As for :class:`Learning`.
+    """
+    best, most = _listed(kernel), -np.inf
+    for lengthscale in FIRST_LENGTHSCALES:
+        at = replace(kernel, lengthscales=np.full(len(kernel.lengthscales), lengthscale))
+        evidence = Evidence(at, X, y)
+        found = merge(evidence, _listed(kernel), size, n, FIRST_FORCED)
+        if (value := evidence.log_posterior(found)) > most:
+            best, most = found, value
+    return best
+
+
 class Learning:
     """What a search for a grouping needs.
 
@@ -73,14 +96,7 @@ class Learning:
         kernel : Kernel
             Gives the kind, and has all columns alone.
         """
-        best: list[Group] = [tuple(group.tolist()) for group in kernel.groups]
-        most = -np.inf
-        for lengthscale in FIRST_LENGTHSCALES:
-            at = replace(kernel, lengthscales=np.full(len(kernel.lengthscales), lengthscale))
-            evidence = Evidence(at, *self._points)
-            found = merge(evidence, _listed(kernel), self._size, self._n, FIRST_FORCED)
-            if (value := evidence.log_posterior(found)) > most:
-                best, most = found, value
+        best = likeliest(kernel, *self._points, self._size, self._n)
         kernel, value = self._fit(join(best), None)
         for _ in range(MOST_ROUNDS):
             evidence, found = self._search(kernel, LATER_FORCED)
