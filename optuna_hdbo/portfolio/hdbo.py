@@ -82,7 +82,7 @@ class HDBO:
         names = self.experts_for(search.domain)
         if search.began is None:
             return self._everywhere.suggest(
-                domain, search.seen, streams, names, may_refine=may_refine(seen)
+                domain, search.seen, streams, names, may_refine=may_refine(search.seen)
             )
         if search.needs_random_points:
             x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
