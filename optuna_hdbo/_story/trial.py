@@ -38,6 +38,7 @@ WORDS = {
     "tree": "a tree of cells beside a Gaussian process",
     "groups": "groups of interacting parameters",
     "quadratic": "a quadratic model around the best trial",
+    "steps": "points spread around the best trials, because values repeat",
     "selection": "the few parameters that matter",
     "subspaces": "many random subspaces",
 }

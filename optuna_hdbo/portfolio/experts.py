@@ -18,6 +18,7 @@ from optuna_hdbo.methods.vs_bo import VSBO
 from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.quadratic import n_coefficients
+from optuna_hdbo.portfolio.steps import Stepped
 
 
 MOST_MODELLED_COLUMNS = 200
@@ -53,6 +54,10 @@ class Expert:
         The same below :data:`FEW_COLUMNS` columns, where it differs.
     branches : bool
         Whether it suits domains in which not all columns are always active.
+    no_branches : bool
+        Whether it suits domains in which all columns are always active.
+    takes_over : bool
+        Whether it makes all queries where it is ready, and none where it is not.
     default : bool
         Whether it takes part unless the user chooses the experts.
     begins_anew : bool
@@ -70,6 +75,8 @@ class Expert:
     prior: Credit = PRIOR
     prior_of_few: Credit | None = None
     branches: bool = True
+    no_branches: bool = True
+    takes_over: bool = False
     default: bool = True
     begins_anew: bool = True
     categorical: bool = True
@@ -82,9 +89,8 @@ class Expert:
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
-        suited = (self.branches or not domain.gates) and (
-            self.categorical or not domain.categorical.any()
-        )
+        suited = self.branches if domain.gates else self.no_branches
+        suited = suited and (self.categorical or not domain.categorical.any())
         return suited and self.least <= len(domain) <= self.most
 
 
@@ -120,6 +126,12 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             branches=False,
             categorical=False,
             least_observations=n_coefficients,
+        ),
+        "steps": Expert(
+            lambda deterministic: Stepped(deterministic_objective=deterministic is not False),
+            no_branches=False,
+            takes_over=True,
+            begins_anew=False,
         ),
         "selection": Expert(
             lambda deterministic: VSBO(), least=3, most=MOST_MODELLED_COLUMNS, default=False

@@ -76,10 +76,15 @@ class HDBO:
         zoomed = self._zoom(domain, seen, of_all, streams)
         if zoomed is not None:
             return self._ask_in_box(domain, seen, streams, zoomed)
+        if names := self._taking_over(domain, seen):
+            return self._everywhere.suggest(
+                domain, seen, streams, names, may_refine=may_refine(seen)
+            )
         rng = streams.generator(f"{self.name}:restart", seen.step)
         searches = branches if domain.gates else restart
         search = searches.next_search(domain, of_all, rng, allowed=self._may_begin_anew)
         names = self.experts_for(search.domain)
+        names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
         if search.began is None:
             return self._everywhere.suggest(
                 domain, search.seen, streams, names, may_refine=may_refine(search.seen)
@@ -96,6 +101,14 @@ class HDBO:
         x = domain.canonical(search.whole(asked.x)[None])[0]
         record = {**(asked.record or {}), **search.said}
         return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
+
+    def _taking_over(self, domain: Domain, seen: Observations) -> tuple[str, ...]:
+        """Return the experts that are to make this query alone, if there are some."""
+        return tuple(
+            name
+            for name in self.experts_for(domain)
+            if EXPERTS[name].takes_over and self._everywhere.is_ready(name, domain, seen)
+        )
 
     @property
     def _may_begin_anew(self) -> bool:

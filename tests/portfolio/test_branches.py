@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -124,7 +125,12 @@ def test_a_branch_without_a_continuous_column_is_not_searched_by_itself() -> Non
 
 @pytest.mark.parametrize("domain", [DOMAIN, CONDITIONAL], ids=["shallow", "nested"])
 def test_the_portfolio_suggests_points_of_the_branch(domain: Any) -> None:
-    ledger = Ledger.started(domain, N_START + restart.PATIENCE, lambda x: -float(x[0] == 1.0))
+    fall = itertools.count()  # no value repeats, and none improves
+
+    def falling(x: np.ndarray) -> float:
+        return -float(x[0] == 1.0) - 1e-6 * next(fall)
+
+    ledger = Ledger.started(domain, N_START + restart.PATIENCE, falling)
     queried = range(N_START, len(ledger.X))  # random points will do
     ledger.records += [Record(i, "complete", {EXPERT: "global"}) for i in queried]
     suggestions = ledger.run(HDBO(), affordable(8, 3))
