@@ -39,10 +39,10 @@ from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import centres
+from optuna_hdbo._core.maximise.queries import has_stalled
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.stages import Stage
 from optuna_hdbo._core.maximise.stages import in_domain
-from optuna_hdbo._core.maximise.stall import has_stalled
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import PUBLISHED_BOUNDS
 from optuna_hdbo._core.models.additive import SEARCHES

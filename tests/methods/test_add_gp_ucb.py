@@ -26,7 +26,7 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.maximise.stall import has_stalled
+from optuna_hdbo._core.maximise.queries import has_stalled
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo.methods.add_gp_ucb import FIRST_BANDWIDTH
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB

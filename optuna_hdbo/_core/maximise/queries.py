@@ -106,3 +106,17 @@ class EnsembleQueries:
             acquisition = feasibility.improvement(posterior)
         effort = self.effort.at(len(seen.y))
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), believed
+
+
+STALL = 0.02
+"""Improvement, in standard deviations of the values, that counts as progress."""
+
+
+def has_stalled(y: FloatArray, window: int) -> bool:
+    """Tell whether the best value ever stayed the same for ``window`` observations in a row."""
+    best = np.maximum.accumulate(y)
+    start = max(20, window + 1)
+    if len(y) < start:
+        return False
+    progress = best[window:] - best[: len(best) - window]
+    return bool((progress[start - window - 1 :] < STALL).any())
