@@ -37,11 +37,11 @@ def report() -> list[str]:
 
 
 def bbob(dim: int) -> list[str]:
-    """Return the three rows of ranks on the BBOB functions."""
+    """Return the three rows of ranks on the BBOB functions, over all instances that were run."""
     kept = Kept("bbob")
     names = [p for p in kept.problems() if p.endswith(f"-{dim}")]
     curves = {
-        rival: np.array([kept.runs(name, rival)[1][0] for name in names])
+        rival: np.concatenate([kept.runs(name, rival)[1] for name in names])
         for rival in kept.rivals()
     }
     curves = {label: np.maximum(regrets, family.SMALLEST) for label, regrets in curves.items()}
@@ -59,7 +59,7 @@ def bbob(dim: int) -> list[str]:
         ),
         listed(
             [
-                "better than gp on",
+                f"better than gp on, of {len(ranks)}",
                 "-",
                 *bold([str(n) for n in ahead[1:]], ahead[1:] == ahead.max()),
             ]
@@ -232,7 +232,7 @@ def found_optima() -> list[str]:
 def coverage() -> list[str]:
     """Return what is said of the intervals of HDBOSampler."""
     shares = [line["coverage"] for line in read("calibration")]
-    low, high = f"{min(shares):.2f}".removeprefix("0"), f"{max(shares):.2f}"
+    low, high = (f"{share:.2f}".removeprefix("0") for share in (min(shares), max(shares)))
     return [f"On {len(shares)} tuning problems, 95 % intervals held {low} to {high} of the values"]
 
 
