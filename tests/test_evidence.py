@@ -146,8 +146,7 @@ def test_what_is_said_of_the_picture() -> None:
         for problem in {run["problem"] for run in runs}
     }
     first = {p: min((m, r) for (r, q), m in medians.items() if q == p)[1] for _, p in medians}
-    assert first == {"levy-20": "gp", "ackley-20": "HDBOSampler", "hartmann6-50": "gp"}
-    assert medians["HDBOSampler", "levy-20"] < 1.3 * medians["gp", "levy-20"]  # a little
+    assert first == {"levy-20": "HDBOSampler", "ackley-20": "HDBOSampler", "hartmann6-50": "gp"}
     second_best = [r for r in reached("HDBOSampler", "hartmann6-50") if 0.11 < r < 0.13]
     assert len(second_best) >= 3  # most of five
 
