@@ -163,6 +163,11 @@ class Observations:
         return np.concatenate([self.X, self.pending])
 
     @cached_property
+    def row_of(self) -> Mapping[int, int]:
+        """The row of each trial, by its number."""
+        return {number: row for row, number in enumerate(self.numbers.tolist())}
+
+    @cached_property
     def inside(self) -> Observations:
         """The same without the rows outside of the domain."""
         return self if self.outside is None else self.at(np.flatnonzero(~self.outside))

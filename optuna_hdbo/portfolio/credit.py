@@ -74,6 +74,12 @@ def is_success(merit: FloatArray, row: int) -> bool:
     return bool(merit[row] > best + WORTHWHILE * spread)
 
 
+def succeeded(seen: Observations, merit: FloatArray, record: Record) -> bool:
+    """Tell whether a query that has ended was a success; without a value it is a failure."""
+    row = seen.row_of.get(record.number)
+    return row is not None and is_success(merit, row)
+
+
 def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict[str, Credit]:
     """Return the credit that each expert has earned; a query without a value is a failure.
 
@@ -84,15 +90,12 @@ def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict
         What observations are ranked by.
     names : sequence of str
     """
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     earned = dict.fromkeys(names, Credit(0.0, 0.0))
     for record in seen.records:
         name = expert_of(record, names)
         if name is None or record.state == "running":
             continue
-        row = row_of.get(record.number)
-        success = row is not None and is_success(merit, row)
-        earned[name] = earned[name].after(success=success)
+        earned[name] = earned[name].after(success=succeeded(seen, merit, record))
     return earned
 
 

@@ -29,6 +29,10 @@ SIDE = "box_side"
 """Key under which a report says how wide the box of a query was, in shares of the ranges."""
 
 
+VALLEY = "quadratic"
+"""The expert whose model tells a smooth valley, in which there are no boxes."""
+
+
 class HDBO:
     """A portfolio of methods.
 
@@ -52,7 +56,9 @@ class HDBO:
             Panel({name: EXPERTS[name].build(deterministic_objective) for name in self.names})
             for _ in range(2)
         )
-        self._valley = Quadratic()
+        # The expert itself where it takes part, so that its model is built once per trial.
+        takes_part = VALLEY in self.names
+        self._valley = self._everywhere if takes_part else Panel({VALLEY: Quadratic()})
         self._several = EXPERTS["global"].build(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
@@ -122,7 +128,7 @@ class HDBO:
             return None
         rng = streams.generator(f"{self.name}:zoom", seen.step)
         zoomed = zoom.next_zoom(domain, seen.inside, rng)
-        if zoomed is None or self._valley.is_ready(domain, of_all.inside):
+        if zoomed is None or self._valley.is_ready(VALLEY, domain, of_all):
             return None
         return zoomed
 

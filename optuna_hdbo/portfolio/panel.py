@@ -85,7 +85,7 @@ class Panel:
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
         floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
         best = seen.X[int(np.argmax(merit))]
-        rates = {n: credit.rate(earned[n], prior[n]) for n in names}
+        rates = {name: credit.rate(earned[name], prior[name]) for name in names}
         first: tuple[str, Suggestion] | None = None
         for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
             expert = self.experts[name]

@@ -96,8 +96,7 @@ class Stepped:
         flat = on_known_step(Z, seen.X[good], seen.values[good])
         Z = Z if flat.all() else Z[~flat]
         values = np.zeros(len(Z))
-        feasible = feasibility.feasible
-        feasible = feasible if posterior.rows is None else feasible[posterior.rows]
+        feasible = feasibility.modelled(posterior)
         if feasible.any():
             incumbent = float(posterior.y[feasible].max())
             values += log_jump_improvement(posterior, incumbent, Z, seen.known)

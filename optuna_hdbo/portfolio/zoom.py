@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace
 from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,7 +32,7 @@ from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import Credit
-from optuna_hdbo.portfolio.credit import is_success
+from optuna_hdbo.portfolio.credit import succeeded
 from optuna_hdbo.portfolio.restart import has_converged
 
 
@@ -131,13 +132,13 @@ def next_zoom(domain: Domain, seen: Observations, rng: np.random.Generator) -> Z
     if domain.discrete.all() or not LEAST_COLUMNS <= len(domain) <= MOST_COLUMNS:
         return None
     merit = merits(seen)
-    queries = _queries(seen)
+    queries = _queries(seen, merit)
     box = _next_box(domain, seen, merit, queries)
-    if box is None or not _is_its_turn(box, seen, merit, queries, rng):
+    if box is None or not _is_its_turn(box, queries, rng):
         return None
-    row = int(np.flatnonzero(seen.numbers == box.root)[0])
+    row = seen.row_of[box.root]
     region = box.region(domain, seen.X[row])
-    records = [_inner(record) for of, record in queries if of == box]
+    records = [_inner(query.record) for query in queries if query.box == box]
     return Zoom(box, region, replace(_within(region, seen, row), records=records))
 
 
@@ -147,13 +148,22 @@ def _inner(record: Record) -> Record:
     return replace(record, data={**record.data, **(inner if isinstance(inner, dict) else {})})
 
 
-def _queries(seen: Observations) -> list[tuple[Box | None, Record]]:
-    """Return every record with its box, None for queries of the whole domain."""
-    known = set(seen.numbers.tolist())
+class _Query(NamedTuple):
+    """A query, its box (None for the whole domain), and its success (None while it is running)."""
+
+    record: Record
+    box: Box | None
+    success: bool | None
+
+
+def _queries(seen: Observations, merit: FloatArray) -> list[_Query]:
+    """Return the queries of all records."""
     found = []
     for record in seen.records:
         box = _parse(record)
-        found.append((box if box is not None and box.root in known else None, record))
+        known = box if box is not None and box.root in seen.row_of else None
+        success = None if record.state == "running" else succeeded(seen, merit, record)
+        found.append(_Query(record, known, success))
     return found
 
 
@@ -161,24 +171,23 @@ def _next_box(
     domain: Domain,
     seen: Observations,
     merit: FloatArray,
-    queries: list[tuple[Box | None, Record]],
+    queries: list[_Query],
 ) -> Box | None:
     """Return the box that goes on, or a new one around the best point, or None."""
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     box, failures = None, 0
-    for of, record in queries:
-        if of is None:
+    for query in queries:
+        if query.box is None:
             continue
-        if of != box:
-            box, failures = of, 0
-        if record.state != "running":
-            failures = 0 if _succeeded(record, row_of, merit) else failures + 1
+        if query.box != box:
+            box, failures = query.box, 0
+        if query.success is not None:
+            failures = 0 if query.success else failures + 1
     best = int(np.argmax(merit))
     first = Box(int(seen.numbers[best]), FIRST_SIDE)
     has_stalled = has_converged(merit, len(queries), max(STALLED, len(domain)))
     if box is None:
         return first if has_stalled else None
-    region = box.region(domain, seen.X[row_of[box.root]])
+    region = box.region(domain, seen.X[seen.row_of[box.root]])
     if not region.contains(seen.X[best][None])[0]:
         return first if has_stalled else None
     if failures >= PATIENCE:
@@ -187,30 +196,18 @@ def _next_box(
     return Box(first.root, box.side) if _is_near_end(region, seen.X[best]) else box
 
 
-def _is_its_turn(
-    box: Box,
-    seen: Observations,
-    merit: FloatArray,
-    queries: list[tuple[Box | None, Record]],
-    rng: np.random.Generator,
-) -> bool:
+def _is_its_turn(box: Box, queries: list[_Query], rng: np.random.Generator) -> bool:
     """Draw whether the next query is one of the box, by its rate of success and that of others."""
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     earned = {True: Credit(0.0, 0.0), False: Credit(0.0, 0.0)}
-    for of, record in queries:
-        if record.state != "running" and of in (box, None):
-            success = _succeeded(record, row_of, merit)
-            earned[of == box] = earned[of == box].after(success=success)
+    for query in queries:
+        if query.success is not None and query.box in (box, None):
+            of_box = query.box == box
+            earned[of_box] = earned[of_box].after(success=query.success)
     drawn = {
         of_box: rng.beta(PRIOR.wins + credit.wins, PRIOR.losses + credit.losses)
         for of_box, credit in earned.items()
     }
     return bool(drawn[True] >= drawn[False])
-
-
-def _succeeded(record: Record, row_of: Mapping[int, int], merit: FloatArray) -> bool:
-    row = row_of.get(record.number)
-    return row is not None and is_success(merit, row)
 
 
 def _is_near_end(region: Region, x: FloatArray) -> bool:

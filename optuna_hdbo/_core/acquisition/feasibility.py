@@ -54,13 +54,17 @@ class Feasibility:
         penalties = [Analytic.excess(c, root_beta, most) for c, most in self.constraints]
         return Sum([bound, *penalties])
 
+    def modelled(self, posterior: Posterior) -> BoolArray:
+        """Mark the feasible ones among the observations that a posterior is given."""
+        return self.feasible if posterior.rows is None else self.feasible[posterior.rows]
+
     def incumbent(self, posterior: Posterior) -> float | None:
         """Return the largest posterior mean at a feasible point, None while there is none.
 
         The best observed value would be the luckiest one where observations are noisy, and where
         the process takes for noise what it cannot explain.
         """
-        modelled = self.feasible if posterior.rows is None else self.feasible[posterior.rows]
+        modelled = self.modelled(posterior)
         if modelled.any():
             return float(posterior.fitted_values()[modelled].max())
         return float(self.merit[self.feasible].max()) if self.feasible.any() else None

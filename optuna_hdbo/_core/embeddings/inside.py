@@ -116,14 +116,13 @@ def observed_at(
     embedding: Embedding, seen: Observations, chosen: list[tuple[Record, FloatArray]]
 ) -> Observations:
     """Return the chosen trials that are where their coordinates (d,) say, and pending ones."""
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
-    known = [(row_of[r.number], u) for r, u in chosen if r.number in row_of]
+    known = [(seen.row_of[r.number], u) for r, u in chosen if r.number in seen.row_of]
     rows = np.array([row for row, _ in known], np.int64)
     U = np.array([u for _, u in known], np.float64).reshape(-1, embedding.d)
     if len(rows):
         near = np.abs(embedding.points(U) - seen.X[rows]).max(axis=1) <= CLOSE
         rows, U = rows[near], np.ascontiguousarray(U[near])
-    running = [u for r, u in chosen if r.state == "running" and r.number not in row_of]
+    running = [u for r, u in chosen if r.state == "running" and r.number not in seen.row_of]
     pending = np.array(running, np.float64).reshape(-1, embedding.d)
     return replace(seen.at(rows), X=U, pending=pending)
 

@@ -107,7 +107,6 @@ def follow(seen: Observations, rule: Rule, n_columns: int | None = None) -> Life
     """
     n_columns = seen.X.shape[1] if n_columns is None else n_columns
     merit = merits(seen)
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     best_row = _best_so_far(merit)
     life = Life(Run(0, -1, rule.length, int(best_row[-1])))
     for record in seen.records:
@@ -116,16 +115,16 @@ def follow(seen: Observations, rule: Rule, n_columns: int | None = None) -> Life
             continue
         number, root = parsed
         run = life.run
-        if number > run.number and root in row_of:
+        if number > run.number and root in seen.row_of:
             if run.number == 0:  # the best of what was known then
                 run.centre = int(
                     best_row[max(int(seen.numbers.searchsorted(record.number)) - 1, 0)]
                 )
             life.ends.append(run.centre)
-            run = life.run = Run(number, row_of[root], rule.length / 2.0, row_of[root])
+            run = life.run = Run(number, seen.row_of[root], rule.length / 2.0, seen.row_of[root])
         if number != run.number or record.state == "running":
             continue
-        row = row_of.get(record.number, -1)
+        row = seen.row_of.get(record.number, -1)
         before = run.centre if number else int(best_row[row - 1]) if row > 0 else -1
         success = row >= 0 and (before < 0 or merit[row] > merit[before])
         if success and number:

@@ -191,12 +191,11 @@ def follow(
     A trial succeeds if it is better than all before it. One without a value fails.
     """
     merit = merits(seen)
-    row_of = {number: row for row, number in enumerate(seen.numbers.tolist())}
     best, level, length, successes, failures = -math.inf, 0, LENGTH, 0, 0
     for i, (record, place) in enumerate(placed):
         if record.state == "running":
             continue
-        row = row_of.get(record.number)
+        row = seen.row_of.get(record.number)
         value = -math.inf if row is None else float(merit[row])
         success, best = value > best, max(value, best)
         if i < n_init or place.part != level:  # the start, or a trial that was asked for earlier

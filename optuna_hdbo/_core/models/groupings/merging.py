@@ -254,7 +254,7 @@ class Climb:
         here, value = list(groups), posterior(groups)
         while not self.ended:
             around = [change.of(here) for change in self.around(here)[0]]
-            values = [posterior(groups, here) for groups in around]
+            values = [posterior(neighbour, here) for neighbour in around]
             best = around[int(np.argmax(values))] if around else here
             if posterior(best) <= value + _LEAST_GAIN:
                 break
