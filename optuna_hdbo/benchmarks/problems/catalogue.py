@@ -16,6 +16,7 @@ from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
 from optuna_hdbo.benchmarks.problems import selection
 from optuna_hdbo.benchmarks.problems.data import cascade
+from optuna_hdbo.benchmarks.problems.data import mopta
 from optuna_hdbo.benchmarks.problems.data import ramp
 from optuna_hdbo.benchmarks.problems.data import supernovae
 from optuna_hdbo.benchmarks.problems.data import terms
@@ -145,6 +146,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
         "digits-500": output_layer(50),
         **{f"ramp{C}-5000": ramp.classifier(5000, C) for C in (1, 2, 5, 10)},
     },
+    "program": {"mopta08-124": mopta.automobile},
     "valleys": {
         **{f"trid-{d}": whole(functions.trid(d)) for d in (10, 20)},
         **{f"powell-{d}": whole(functions.powell(d)) for d in (12, 20)},

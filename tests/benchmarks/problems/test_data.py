@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy.optimize import minimize
 
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.data import cascade
+from optuna_hdbo.benchmarks.problems.data import mopta
 from optuna_hdbo.benchmarks.problems.data import ramp
 from optuna_hdbo.benchmarks.problems.data import supernovae
 from optuna_hdbo.benchmarks.problems.data import terms
@@ -155,3 +158,35 @@ def test_the_design_is_convex_and_its_solution_a_minimum_along_every_line() -> N
             assert problem.evaluate(moved) >= problem.optimum - 1e-9
     assert (problem.argopt == 0.0).any()
     assert ((problem.argopt > 0.0) & (problem.argopt < 1.0)).any()
+
+
+PROGRAM = f"""#!{sys.executable}
+sizes = [float(line) for line in open("input.txt")]
+assert len(sizes) == 124
+with open("output.txt", "w") as file:
+    for number in [sum(sizes), sizes[0], -1.0, *[0.0] * 66]:
+        print(f"  {{number!r}}", file=file)
+"""
+"""In place of MOPTA08's: the mass is the sum, and the first of 68 constraints the first size."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script is no program there")
+def test_the_program_of_mopta08_is_run_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "mopta08"
+    program.write_text(PROGRAM)
+    program.chmod(0o755)
+    monkeypatch.setenv(mopta.PATH, str(program))
+    problem = catalogue.make("mopta08-124", 0)
+    x = np.random.default_rng(0).random(problem.dim)
+    assert problem.evaluate(x) == pytest.approx(x.sum() + 10.0 * x[0], rel=1e-15)
+    program.write_text(PROGRAM.replace("66", "65"))
+    with pytest.raises(RuntimeError, match=r"must write 69 numbers .* wrote 68 "):
+        problem.evaluate(x)
+
+
+def test_without_its_program_mopta08_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(mopta.PATH, raising=False)
+    with pytest.raises(ValueError, match=r"MOPTA08 is None\. Set it .* or use vehicle-124"):
+        catalogue.make("mopta08-124", 0)
