@@ -83,8 +83,7 @@ class Box:
 
     def region(self, domain: Domain, centre: FloatArray) -> Region:
         """Return the box as a domain of its own, pushed inward where it would stick out."""
-        low = np.clip(centre - 0.5 * self.side, 0.0, 1.0 - self.side)
-        return Region(domain, centre, low, low + self.side)
+        return Region.cube(domain, centre, self.side)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -61,6 +62,12 @@ class Region:
             weights[numerical] = np.exp(np.clip(logs - logs.mean(), -most, most))
         half = 0.5 * length * weights
         return cls(domain, centre, np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0))
+
+    @classmethod
+    def cube(cls, domain: Domain, centre: FloatArray, side: float) -> Region:
+        """Return the cube around a point (D,), pushed inward where it would stick out."""
+        low = np.clip(centre - 0.5 * side, 0.0, 1.0 - side)
+        return cls(domain, centre, low, low + side)
 
     @cached_property
     def _offset(self) -> FloatArray:
@@ -138,11 +145,25 @@ class Region:
         rng : numpy.random.Generator
         effort : Effort
         """
+        acquisition = self.view_feasibility(feasibility).improvement(self.view(posterior))
+        return self.maximise(acquisition, good, known, rng, effort)
+
+    def maximise(
+        self,
+        acquisition: Acquisition,
+        good: FloatArray,
+        known: FloatArray,
+        rng: np.random.Generator,
+        effort: Effort,
+    ) -> FloatArray:
+        """Return the point (D,) at which a function of the region's coordinates is largest.
+
+        The other parameters are those of :meth:`improve`.
+        """
         free = None
         if self.domain.gates:  # the region stays in one branch
             free = self.domain.active(self.centre[None])[0] & ~self.domain.deciding
             free |= ~free.any()
-        acquisition = self.view_feasibility(feasibility).improvement(self.view(posterior))
         u = maximise(
             acquisition,
             self.inner,

@@ -11,6 +11,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.acquisition.several import DirectedImprovement
 from optuna_hdbo._core.acquisition.several import HypervolumeImprovement
@@ -27,16 +28,25 @@ from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.points import unknown_near
 
 
 BEYOND = 0.1
 """Least distance of the reference point from the worst values of the front, in ranges of it."""
+
+FAR_EVERY, LOCAL_EVERY = 4, 2
+"""One trial in so many measures volume from a far reference point, and one in so many searches
+around a point of the front."""
+
+SIDES = (0.4, 0.2, 0.1, 0.05)
+"""Sides of the cubes around points of the front, in shares of the ranges."""
 
 
 def ranked(seen: Observations) -> Observations:
@@ -112,14 +122,21 @@ class SeveralQueries:
         feasibility = constraints.fit(domain, ranks, memory)
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
-        feasible = [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
-        improvement = _improvement(models, on_front, rng, far=seen.step % 2 == 0)
+        improvement = _improvement(models, on_front, rng, far=seen.step % FAR_EVERY == 0)
         posteriors = [model.posterior for model in models] if improvement is not None else []
-        acquisition = SeveralObjectives(posteriors, improvement, feasible)
+        effort = self.effort.at(len(seen.values))
+        if improvement is not None and seen.step % LOCAL_EVERY == 1:
+            region, front = _around(domain, within.X[on_front], rng)
+            views = [region.view(posterior) for posterior in posteriors]
+            terms = _feasible(region.view_feasibility(feasibility))
+            acquisition = SeveralObjectives(views, improvement, terms)
+            x = region.maximise(acquisition, front, seen.known, rng, effort)
+            free = np.ones(len(domain), np.bool_)
+            return unknown_near(domain, x, seen.known, rng, free), models
+        acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
         best = _centres(seen.X, merits(ranks), rng)
         if seen.outside is not None:
             best = domain.snap(best)
-        effort = self.effort.at(len(seen.values))
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), models
 
     def _model(self, j: int) -> Ensemble:
@@ -143,6 +160,24 @@ def _improvement(
     if len(models) > MOST_DECOMPOSED:
         return DirectedImprovement.drawn(front, reference, rng)
     return HypervolumeImprovement(Boxes.above(front, reference))
+
+
+def _around(
+    domain: Domain, front: FloatArray, rng: np.random.Generator
+) -> tuple[Region, FloatArray]:
+    """Return a cube around a random point of the front (p, D), and the points of the front in it.
+
+    Its side is random, too: models are right about the smallest ones first, and in the largest
+    ones there is more to find.
+    """
+    centre = front[rng.integers(len(front))]
+    region = Region.cube(domain, centre, SIDES[rng.integers(len(SIDES))])
+    return region, np.concatenate([centre[None], front[region.contains(front)]])
+
+
+def _feasible(feasibility: Feasibility) -> list[Analytic]:
+    """Return the log probability of feasibility of each constraint."""
+    return [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
 
 
 def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:

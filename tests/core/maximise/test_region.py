@@ -9,10 +9,12 @@ from histories import DOMAINS
 from histories import make_domain
 from hypothesis import given
 
+from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
 from optuna_hdbo._core.maximise.region import Region
 
@@ -97,3 +99,23 @@ def test_a_point_outside_is_not_contained() -> None:
     region = Region.around(Domain.continuous(2), np.array([0.5, 0.5]), 0.2, np.ones(2))
     assert region.contains(np.array([[0.5, 0.55], [0.5, 0.7]])).tolist() == [True, False]
     assert region.inward(np.array([[0.5, 0.7]]))[0, 1] == pytest.approx(1.5)
+
+
+def test_a_cube_is_pushed_inward() -> None:
+    centre = np.array([0.05, 0.5, 1.0])
+    cube = Region.cube(Domain.continuous(3), centre, 0.2)
+    np.testing.assert_allclose(cube.low, [0.0, 0.4, 0.8])
+    np.testing.assert_allclose(cube.high - cube.low, 0.2)
+    assert cube.contains(centre[None])[0]
+
+
+def test_the_largest_value_is_searched_in_the_regions_coordinates() -> None:
+    domain = Domain.continuous(2)
+    X = np.random.default_rng(0).random((30, 2))
+    kernel = Kernel("se", (np.arange(2),), np.full(2, 0.5), np.ones(1), 1e-6, domain.categorical)
+    posterior = Posterior(Factor(kernel, X), -((X - [0.9, 0.3]) ** 2).sum(axis=1))
+    cube = Region.cube(domain, np.array([0.5, 0.3]), 0.4)
+    bound = Analytic.ucb(cube.view(posterior), 0.0)
+    good, rng = cube.centre[None], np.random.default_rng(0)
+    x = cube.maximise(bound, good, X, rng, Effort())
+    np.testing.assert_allclose(x, [0.7, 0.3], atol=0.02)

@@ -111,9 +111,13 @@ def test_the_reference_point_is_below_the_front() -> None:
         assert (reference_point(same, same, far=far) < 1.0).all()
 
 
-def test_trials_alternate_between_a_far_reference_point_and_a_near_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def query(seen: Observations, domain: Domain, step: int) -> np.ndarray:
+    queries = SeveralQueries("matern52", True, (ALL_MATTER,))
+    rng, memory = np.random.default_rng(step), Memory()
+    return queries.query(domain, replace(seen, step=step), memory, rng, ConstraintModels())[0]
+
+
+def test_every_fourth_reference_point_is_a_far_one(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = make_domain(None, None)
     seen = observed(domain, 8, opposed)
     measured = []
@@ -123,16 +127,34 @@ def test_trials_alternate_between_a_far_reference_point_and_a_near_one(
         return reference_point(front, Y, far=far)
 
     monkeypatch.setattr(several, "reference_point", noted)
-    queries = SeveralQueries("matern52", True, (ALL_MATTER,))
-    for step in range(8, 12):
-        queries.query(
-            domain,
-            replace(seen, step=step),
-            Memory(),
-            np.random.default_rng(0),
-            ConstraintModels(),
-        )
-    assert measured == [True, False, True, False]
+    for step in range(8, 13):
+        query(seen, domain, step)
+    assert measured == [True, False, False, False, True]
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_every_other_point_is_close_to_the_front(
+    monkeypatch: pytest.MonkeyPatch, outside: bool
+) -> None:
+    side = 0.02
+    monkeypatch.setattr(several, "SIDES", (side,))
+    domain = make_domain(None, None, None)
+    seen = observed(domain, 10, lambda x: np.array([np.sin(9.0 * x).sum(), np.cos(7.0 * x).sum()]))
+    if outside:
+        seen = replace(seen, outside=np.arange(10) < 5)
+    front = seen.X[(ranked(seen).values == 0.0) & seen.feasible]
+    gaps = [np.abs(query(seen, domain, step) - front).max(axis=1).min() for step in range(10, 18)]
+    assert max(gaps[1::2]) <= side
+    assert min(gaps[::2]) > side
+
+
+@pytest.mark.parametrize("sizes", [("3", 2), (5, "3", None)])
+def test_cubes_leave_no_discrete_column_without_a_move(sizes: tuple[object, ...]) -> None:
+    domain = make_domain(*sizes)  # type: ignore[arg-type]
+    seen = observed(domain, 4, opposed)
+    x = query(seen, domain, 5)
+    np.testing.assert_array_equal(domain.snap(x[None])[0], x)
+    assert not (x == seen.X).all(axis=1).any()
 
 
 @pytest.mark.parametrize("beliefs", [(ALL_MATTER,), (ALL_MATTER, FEW_MATTER_WARPED)])
