@@ -33,15 +33,18 @@ FIRST, LEAST, MOST = 1.5, 0.2, 30.0
 MEMORY = 300
 """Latest records that count; what was before has no influence any more."""
 
+_NUMBER, _LARGE = (int, float), 1e300
+
 
 def widening(seen: Observations) -> float:
     """Return the factor for the standard deviation of the next prediction."""
     value_of = dict(zip(seen.numbers.tolist(), (seen.sign * seen.values).tolist(), strict=True))
     log_factor, least, most = map(math.log, (FIRST, LEAST, MOST))
     for record in islice(seen.records, max(0, len(seen.records) - MEMORY), None):
-        expected = _parse(record.data.get(KEY))
-        value = value_of.get(record.number)
-        if expected is None or value is None or record.state != "complete":
+        if record.state != "complete":
+            continue
+        expected, value = _parse(record.data.get(KEY)), value_of.get(record.number)
+        if expected is None or value is None:
             continue
         mean, std = expected
         covers = abs(value - mean) < Z * std * math.exp(log_factor)
@@ -78,7 +81,8 @@ def _parse(data: Any) -> tuple[float, float] | None:
     """Return the mean and the standard deviation, None if they are no such numbers."""
     if not isinstance(data, list) or len(data) != 2:
         return None
-    if not all(isinstance(x, int | float) and abs(x) < 1e300 for x in data):
+    mean, std = data
+    if not (isinstance(mean, _NUMBER) and isinstance(std, _NUMBER)):
         return None
-    mean, std = map(float, data)
-    return (mean, std) if std > 0.0 else None
+    # Written out: hundreds of records are read for every suggestion.
+    return (float(mean), float(std)) if -_LARGE < mean < _LARGE and 0.0 < std < _LARGE else None

@@ -38,7 +38,7 @@ LENGTH, LENGTH_PER_COLUMN = 2**16, 2**13
 
 _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
-_ATOMS = frozenset((str, int, float, bool, type(None)))
+_KEYS, _ATOMS = frozenset((str,)), frozenset((str, int, float, bool, type(None)))
 _SECOND = f"{_SUGGESTION}1"
 REPORT = "hdbo:"
 """What the names of our user attributes begin with."""
@@ -112,7 +112,7 @@ def _is_as_read(value: Any) -> bool:
     if kind in _ATOMS:
         return True
     if kind is dict:
-        if not all(type(key) is str for key in value):
+        if not set(map(type, value)) <= _KEYS:
             return False
         value = value.values()
     elif kind is not list:

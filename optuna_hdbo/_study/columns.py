@@ -67,6 +67,7 @@ class _Interval:
         # The width of [-1e308, 1e308] overflows; halving is exact.
         self._unit = 1.0 if math.isfinite(self._high - self._low) else 0.5
         self._start, self._end = self._warp(self._low), self._warp(self._high)
+        self._width = self._end - self._start
 
     def _warp(self, value: float) -> float:
         return math.log(value) if self._log else value * self._unit
@@ -76,14 +77,17 @@ class _Interval:
             return None
         if not self._low <= value <= self._high:
             return None
-        width = self._end - self._start
-        return min((self._warp(value) - self._start) / width, 1.0) if width > 0 else 0.5
+        if self._width <= 0.0:
+            return 0.5
+        # Not by _warp: every trial is encoded several times.
+        warped = math.log(value) if self._log else value * self._unit
+        x: float = (warped - self._start) / self._width
+        return x if x < 1.0 else 1.0
 
     def extend(self, value: Any) -> float | None:
-        width = self._end - self._start
-        if type(value) not in (int, float) or width <= 0 or (self._log and value <= 0):
+        if type(value) not in (int, float) or self._width <= 0 or (self._log and value <= 0):
             return None
-        return _finite((self._warp(value) - self._start) / width)
+        return _finite((self._warp(value) - self._start) / self._width)
 
     def decode(self, x: float) -> float:
         # Reach the ends exactly: optima lie on bounds, and exp(log(high)) may differ from high.
@@ -91,9 +95,9 @@ class _Interval:
             return self._low
         if x >= 1.0:
             return self._high
-        warped = min(self._start + x * (self._end - self._start), self._end)
-        value = math.exp(warped) if self._log else warped / self._unit
-        return min(max(value, self._low), self._high)
+        warped = self._start + x * self._width
+        value = math.exp(min(warped, self._end)) if self._log else warped / self._unit
+        return self._low if value < self._low else self._high if value > self._high else value
 
     draw = decode
 

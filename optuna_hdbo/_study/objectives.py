@@ -31,7 +31,7 @@ def maximised_values(trial: FrozenTrial, signs: tuple[float, ...]) -> tuple[floa
     values = trial.values
     if values is None or len(values) != len(signs):
         return None
-    told = tuple(sign * value for sign, value in zip(signs, values, strict=True))
+    told = tuple([sign * value for sign, value in zip(signs, values, strict=True)])
     return None if len(told) > 1 and any(map(math.isnan, told)) else told
 
 

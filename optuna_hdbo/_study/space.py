@@ -137,19 +137,19 @@ class SearchSpace:
             admissible. A missing parameter that is not required has the domain's value of inactive
             columns. Parameters that the space does not have are ignored.
         """
-        row = np.empty(len(self._columns))
+        row: list[float] = []
         n_missing = 0
-        for i, (name, column) in enumerate(self._columns.items()):
+        for name, column in self._columns.items():
             if name in params:
                 position = column.encode(params[name])
             elif name in self.required:
                 return None
             else:
-                position, n_missing = self.domain.absent.item(i), n_missing + 1
+                position, n_missing = self.domain.absent.item(len(row)), n_missing + 1
             if position is None:
                 return None
-            row[i] = position
-        return None if n_missing and n_missing == len(row) else row
+            row.append(position)
+        return None if n_missing and n_missing == len(row) else np.array(row, np.float64)
 
     def extend(self, params: Mapping[str, Any]) -> FloatArray | None:
         """Return the row (D,) of a configuration that had other ranges.

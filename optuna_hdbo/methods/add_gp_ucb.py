@@ -193,7 +193,7 @@ class AddGPUCB:
             return Suggestion(x, memory.kept or None, self._report(seen, posterior, x, fitted))
         cap, small = memory.recall("cap", bandwidth_cap) or (PUBLISHED_BOUNDS.lengthscale[1], 0)
         learning = streams.generator(f"{self.name}:groups", seen.step)
-        fitted = self._model.fitted(domain, seen, memory, learning, cap)
+        fitted = self._model.renewed(fitted, domain, seen, memory, learning, cap)
         kernel = fitted.kernel
         if len(seen.y) < self.n_small_bandwidth or self.shrink_bandwidth:
             limit = FIRST_BANDWIDTH if len(seen.y) < self.n_small_bandwidth else cap

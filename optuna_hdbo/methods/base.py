@@ -82,5 +82,6 @@ def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams
     """Return a method's next point, its reported interval widened until it is honest."""
     suggestion = method.suggest(domain, shown_to(method, seen), streams)
     report, kept = calibrated(suggestion.report, seen)
-    record = {**(suggestion.record or {}), **kept} if kept else suggestion.record
-    return Suggestion(suggestion.x, record, report)
+    if not kept:
+        return suggestion
+    return Suggestion(suggestion.x, {**(suggestion.record or {}), **kept}, report)

@@ -30,10 +30,11 @@ def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatA
         Upper triangular in Fortran order, with U^T U = K.
     """
     U, info = lapack.dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
-    if info != 0 or not np.isfinite(np.diag(U)).all():  # LAPACK lets NaN and inf pass
+    diagonal = U.diagonal()
+    if info != 0 or not np.isfinite(diagonal).all():  # LAPACK lets NaN and inf pass
         return None
     alpha = lapack.dpotrs(U, y, lower=0)[0]
-    value = -0.5 * float(y @ alpha) - float(np.log(np.diag(U)).sum()) - 0.5 * len(y) * _LOG_2PI
+    value = -0.5 * float(y @ alpha) - float(np.log(diagonal).sum()) - 0.5 * len(y) * _LOG_2PI
     return value, alpha, U
 
 

@@ -21,7 +21,7 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_fit
-from optuna_hdbo._core.gp.fitted import recall_or_refit
+from optuna_hdbo._core.gp.fitted import refit_if_due
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -142,13 +142,25 @@ class AdditiveModel:
         cap: float = PUBLISHED_BOUNDS.lengthscale[1],
     ) -> Fitted:
         """Return the last fit, or a new one if that is due; see :meth:`learn`."""
-        return recall_or_refit(
+        return self.renewed(self.recall(domain, memory), domain, seen, memory, rng, cap)
+
+    def renewed(
+        self,
+        last: Fitted | None,
+        domain: Domain,
+        seen: Observations,
+        memory: Memory,
+        rng: np.random.Generator,
+        cap: float = PUBLISHED_BOUNDS.lengthscale[1],
+    ) -> Fitted:
+        """Return :meth:`fitted`, given what :meth:`recall` returns."""
+        return refit_if_due(
+            last,
             memory,
             ADDITIVE_FIT,
             domain,
             len(seen.y),
             lambda last: self.learn(domain, seen, last, rng, cap),
-            groups=self.known_groups(domain),
             n_cyc=self.n_cyc,
             growth=MERGE_GROWTH if self.merges(domain) else LEARN_GROWTH,
         )

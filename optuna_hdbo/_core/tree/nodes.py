@@ -194,11 +194,14 @@ class Tree:
             place(self.columns, self.nodes.at[node], x)
         return x
 
-    def origins(self, node: int) -> list[str]:
-        """Return the paths of a node's ancestors that have its point, the nearest first."""
-        links, path, paths = self.nodes.links, self.path(node), []
-        while links[node, jit.INHERITS]:
-            node, path = links.item(node, jit.PARENT), path[:-1]
+    def origins(self, node: int, path: str) -> list[str]:
+        """Return the paths of the ancestors that have the point of a node, the nearest first.
+
+        ``path`` is the node's own one.
+        """
+        number, paths = self.nodes.links.item, []
+        while number(node, jit.INHERITS):
+            node, path = number(node, jit.PARENT), path[:-1]
             paths.append(path)
         return paths
 

@@ -210,5 +210,6 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
             same = (old.X[:n] == new.X[:n]).all(axis=1)
         different = np.flatnonzero(~same)
         n = int(different[0]) if len(different) else n
-    numbers: list[float] = [*old.numbers[n : n + 1].tolist(), *new.numbers[n : n + 1].tolist()]
-    return min([math.inf, *numbers])
+    return min(
+        (seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)), default=math.inf
+    )

@@ -222,7 +222,7 @@ class Walk:
         if state.node is None:
             return Reply(None)
         last = self._last(state.epoch)
-        for path in (state.path, *state.tree.origins(state.node)):
+        for path in (state.path, *state.tree.origins(state.node, state.path)):
             known = self.log.records(path, last)
             if known and (reply := self._told(known, path, state.row, last)).answer is not None:
                 return reply
@@ -238,17 +238,17 @@ class Walk:
     def _told(self, known: list[Record], path: str, row: FloatArray, last: float) -> Reply:
         """Return what the trials of a path say of its node, which is at a row (D,)."""
         own = known[-1].number == last
-        answers = {record.number: self._value(record, row) for record in known}
-        if {"running", "closed"} & set(answers.values()):  # it may have been tried again since
-            again = self.log.records(path, math.inf)
-            answers = {record.number: self._value(record, row) for record in again}
-        for number, answer in answers.items():
+        answers = [self._value(record, row) for record in known]
+        if "running" in answers or "closed" in answers:  # it may have been tried again since
+            known = self.log.records(path, math.inf)
+            answers = [self._value(record, row) for record in known]
+        for record, answer in zip(known, answers, strict=True):
             if isinstance(answer, float):
-                return Reply(answer, path, number, own)
-        for wanted in ("running", "closed"):
-            for number, answer in answers.items():
-                if answer == wanted:
-                    return Reply(answer, path, number, own)
+                return Reply(answer, path, record.number, own)
+        unanswered: tuple[Answer, ...] = ("running", "closed")
+        for answer in unanswered:
+            if answer in answers:
+                return Reply(answer, path, known[answers.index(answer)].number, own)
         # Fixed parameters led the trial elsewhere. A node is tried twice at most.
         return Reply("closed" if len(answers) > 1 else None, path, known[-1].number, own)
 
