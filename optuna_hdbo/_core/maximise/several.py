@@ -27,6 +27,7 @@ from optuna_hdbo._core.fronts import n_dominating
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
+from optuna_hdbo._core.maximise.offspring import children
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.memory import Memory
@@ -41,9 +42,13 @@ from optuna_hdbo._core.points import unknown_near
 BEYOND = 0.1
 """Least distance of the reference point from the worst values of the front, in ranges of it."""
 
-FAR_EVERY, LOCAL_EVERY = 4, 2
-"""One trial in so many measures volume from a far reference point, and one in so many searches
-around a point of the front."""
+FAR, IN_CUBE, NEAR, CHILD = range(4)
+"""What trials search, in turn: the whole space, with volume measured from a far reference point; a
+cube around a point of the front; the whole space, measured from a near one; children of the
+front."""
+
+N_CHILDREN = 600
+"""Children of the front that a trial chooses from."""
 
 SIDES = (0.4, 0.2, 0.1, 0.05)
 """Sides of the cubes around points of the front, in shares of the ranges."""
@@ -122,18 +127,22 @@ class SeveralQueries:
         feasibility = constraints.fit(domain, ranks, memory)
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
-        improvement = _improvement(models, on_front, rng, far=seen.step % FAR_EVERY == 0)
+        turn = seen.step % (CHILD + 1)
+        improvement = _improvement(models, on_front, rng, far=turn == FAR)
         posteriors = [model.posterior for model in models] if improvement is not None else []
-        effort = self.effort.at(len(seen.values))
-        if improvement is not None and seen.step % LOCAL_EVERY == 1:
+        acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
+        effort, everywhere = self.effort.at(len(seen.values)), np.ones(len(domain), np.bool_)
+        if improvement is not None and turn == CHILD:
+            pool = children(domain, within.X[on_front], N_CHILDREN, rng)
+            x = _best_unknown(pool, acquisition(pool), seen.known)
+            return unknown_near(domain, x, seen.known, rng, everywhere), models
+        if improvement is not None and turn == IN_CUBE:
             region, front = _around(domain, within.X[on_front], rng)
             views = [region.view(posterior) for posterior in posteriors]
             terms = _feasible(region.view_feasibility(feasibility))
-            acquisition = SeveralObjectives(views, improvement, terms)
-            x = region.maximise(acquisition, front, seen.known, rng, effort)
-            free = np.ones(len(domain), np.bool_)
-            return unknown_near(domain, x, seen.known, rng, free), models
-        acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
+            inside = SeveralObjectives(views, improvement, terms)
+            x = region.maximise(inside, front, seen.known, rng, effort)
+            return unknown_near(domain, x, seen.known, rng, everywhere), models
         best = _centres(seen.X, merits(ranks), rng)
         if seen.outside is not None:
             best = domain.snap(best)
@@ -173,6 +182,14 @@ def _around(
     centre = front[rng.integers(len(front))]
     region = Region.cube(domain, centre, SIDES[rng.integers(len(SIDES))])
     return region, np.concatenate([centre[None], front[region.contains(front)]])
+
+
+def _best_unknown(pool: FloatArray, values: FloatArray, known: FloatArray) -> FloatArray:
+    """Return the point (D,) of the largest value; a known one only where all of them are known."""
+    taken = {row.tobytes() for row in known}
+    unknown = np.array([row.tobytes() not in taken for row in pool])
+    best = np.argmax(np.where(unknown | ~unknown.any(), values, -np.inf))
+    return np.asarray(pool[best], np.float64)
 
 
 def _feasible(feasibility: Feasibility) -> list[Analytic]:

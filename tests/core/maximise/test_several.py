@@ -133,26 +133,49 @@ def test_every_fourth_reference_point_is_a_far_one(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_every_other_point_is_close_to_the_front(
-    monkeypatch: pytest.MonkeyPatch, outside: bool
-) -> None:
+def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> None:
+    """The whole space, a cube around a point of the front, the whole space, a child."""
     side = 0.02
     monkeypatch.setattr(several, "SIDES", (side,))
+    asked = []
+
+    def noted(domain: Domain, parents: np.ndarray, *settings: object) -> np.ndarray:
+        asked.append(parents)
+        return np.repeat(parents[:1] + 1e-4, 3, axis=0)
+
+    monkeypatch.setattr(several, "children", noted)
     domain = make_domain(None, None, None)
     seen = observed(domain, 10, lambda x: np.array([np.sin(9.0 * x).sum(), np.cos(7.0 * x).sum()]))
     if outside:
         seen = replace(seen, outside=np.arange(10) < 5)
     front = seen.X[(ranked(seen).values == 0.0) & seen.feasible]
-    gaps = [np.abs(query(seen, domain, step) - front).max(axis=1).min() for step in range(10, 18)]
-    assert max(gaps[1::2]) <= side
-    assert min(gaps[::2]) > side
+    for turn in (0, 1, 2, 3) * 2:
+        gap = np.abs(query(seen, domain, 12 + turn) - front)
+        closest = gap.max(axis=1).min()
+        assert (closest > side) == (turn in (several.FAR, several.NEAR))
+        assert (closest < 2e-4) == (turn == several.CHILD)
+    assert len(asked) == 2
+    np.testing.assert_array_equal(asked[0], front)
 
 
+def test_the_best_child_is_one_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = make_domain(None, None)
+    seen = observed(domain, 8, opposed)
+    new = np.array([0.123, 0.987])
+    for pool, expected in ((np.stack([seen.X[0], new]), new), (seen.X[:1], None)):
+        monkeypatch.setattr(several, "children", lambda *_, pool=pool: pool)
+        x = query(seen, domain, 8 + several.CHILD)
+        assert not (x == seen.X).all(axis=1).any()
+        if expected is not None:
+            np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("turn", [several.IN_CUBE, several.CHILD])
 @pytest.mark.parametrize("sizes", [("3", 2), (5, "3", None)])
-def test_cubes_leave_no_discrete_column_without_a_move(sizes: tuple[object, ...]) -> None:
+def test_discrete_columns_move_close_to_the_front(turn: int, sizes: tuple[object, ...]) -> None:
     domain = make_domain(*sizes)  # type: ignore[arg-type]
     seen = observed(domain, 4, opposed)
-    x = query(seen, domain, 5)
+    x = query(seen, domain, 4 + turn)
     np.testing.assert_array_equal(domain.snap(x[None])[0], x)
     assert not (x == seen.X).all(axis=1).any()
 
