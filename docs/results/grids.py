@@ -206,12 +206,15 @@ GRIDS = [
         plain("ackley-50", "levy-50", "ellipsoid-50", "camelback-50"),
         quartiles,
     ),
-    Grid(
-        "ms_ucb_sizes",
-        "ms-ucb",
-        MS_UCB,
-        plain("ackley-20", "levy-20", "camelback-100"),
-        only,
+    *(
+        Grid(
+            "ms_ucb_sizes",
+            "ms-ucb",
+            MS_UCB,
+            plain(*(f"{name}-{dim}" for name in ("ackley", "levy", "ellipsoid", "camelback"))),
+            quartiles,
+        )
+        for dim in (20, 100)
     ),
     Grid(
         "ms_ucb_varied",

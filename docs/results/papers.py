@@ -30,6 +30,24 @@ LETHAM = {
 50 runs of Letham et al. (2020)."""
 
 
+HARTMANN = {
+    "HeSBOSampler:d=6,n_init=10": "`HeSBOSampler(d=6, n_init=10)`",
+    "HeSBOSampler:d=12,n_init=10": "`HeSBOSampler(d=12, n_init=10)`",
+    "REMBOSampler:d=6,n_embeddings=4,n_init=2": "`REMBOSampler(d=6, n_embeddings=4, n_init=2)`",
+    "ALEBOSampler:d=12,n_init=10": "`ALEBOSampler(d=12, n_init=10)`",
+}
+"""Sampler on Hartmann6, with the numbers of coordinates of Letham et al. (2020) -> its name."""
+
+HARTMANN_RUNS = {
+    ("HeSBOSampler:d=6,n_init=10", "hartmann6-1000"): ("0.55 (0.24, 1.8)", "12"),
+    ("HeSBOSampler:d=12,n_init=10", "hartmann6-1000"): ("0.427 (0.289, 1.27)", "12"),
+    ("REMBOSampler:d=6,n_embeddings=4,n_init=2", "hartmann6-1000"): ("1.52 (0.687, 2.34)", "12"),
+    ("ALEBOSampler:d=12,n_init=10", "hartmann6-100"): ("0.0532 (0.0334, 0.227)", "11"),
+    ("ALEBOSampler:d=12,n_init=10", "hartmann6-1000"): ("0.195 (0.102, 0.465)", "15"),
+}
+"""Sampler and problem -> the median with quartiles of some of the authors' runs, and how many."""
+
+
 def beside_letham() -> list[str]:
     """Return rows of the regrets on Branin, beside the results that the authors publish."""
     kept, lines = Kept("embeddings_50"), []
@@ -37,6 +55,19 @@ def beside_letham() -> list[str]:
         runs = kept.last("branin-100", rival)
         ours = [quartiles(runs), mean_and_error(runs), str(len(runs))]
         lines.append(listed([title, *ours, median, mean]))
+    return lines
+
+
+def beside_letham_on_hartmann() -> list[str]:
+    """Return rows of the regrets on Hartmann6, beside those that were read in theirs."""
+    kept, lines = Kept("embeddings"), []
+    for rival, title in HARTMANN.items():
+        for problem in ("hartmann6-100", "hartmann6-1000"):
+            runs = kept.last(problem, rival)
+            if len(runs) == 0:
+                continue
+            theirs = HARTMANN_RUNS.get((rival, problem), ("", ""))
+            lines.append(listed([title, problem, quartiles(runs), str(len(runs)), *theirs]))
     return lines
 
 

@@ -22,6 +22,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     *((grid.page, grid.rows) for grid in GRIDS),
     ("bamsoo", special.tree_losses),
     ("baselines", papers.beside_letham),
+    ("baselines", papers.beside_letham_on_hartmann),
     ("benchmarks", special.report),
     ("gp-mi", papers.known_hyperparameters),
     ("hdbo", functools.partial(special.bbob, 20)),
