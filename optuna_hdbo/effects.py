@@ -17,10 +17,10 @@ from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.models.anova import Fit
-from optuna_hdbo._core.models.components import Components
-from optuna_hdbo._core.models.findings import Findings
-from optuna_hdbo._core.models.interactions import Search
+from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.findings import Findings
+from optuna_hdbo._core.models.anova.interactions import Search
+from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.observed import observed

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Literal
 
-from optuna_hdbo._core.models.interactions import log_odds
+from optuna_hdbo._core.models.anova.interactions import log_odds
 from optuna_hdbo.effects import Effects
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import natural

@@ -12,8 +12,8 @@ import numpy as np
 
 from optuna_hdbo._core.calibration import Z as HALF_WIDTH
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.models.anova import Term
-from optuna_hdbo._core.models.components import Components
+from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._figures.axes import ParameterAxis
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo.effects import Effects

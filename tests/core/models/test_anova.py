@@ -9,12 +9,12 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.models.anova import Features
-from optuna_hdbo._core.models.anova import Fit
-from optuna_hdbo._core.models.anova import Model
-from optuna_hdbo._core.models.anova import features_of_column
-from optuna_hdbo._core.models.anova import rough_covariances
-from optuna_hdbo._core.models.anova import start
+from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import features_of_column
+from optuna_hdbo._core.models.anova.features import rough_covariances
+from optuna_hdbo._core.models.anova.model import Fit
+from optuna_hdbo._core.models.anova.model import Model
+from optuna_hdbo._core.models.anova.model import start
 
 
 GRID = np.array([0.05, 0.2, 0.3, 0.7, 0.95])
@@ -137,6 +137,14 @@ def test_the_gradient_is_that_of_the_objective() -> None:
     theta = theta_of(make_fit())
     slow = approx_fprime(theta, lambda t: model.objective(t)[0], 1e-6)
     np.testing.assert_allclose(model.objective(theta)[1], slow, atol=1e-6)
+
+
+def test_terms_of_variance_zero_are_as_good_as_none() -> None:
+    model, X = make_model()
+    part = make_fit().without({(1,), (0, 2)})
+    assert part.among(TERMS).terms == TERMS
+    expected = Model(Features(DOMAIN, X), model.y, part.terms).gram(part)
+    np.testing.assert_allclose(model.gram(part.among(TERMS)), expected, atol=1e-12)
 
 
 def test_a_climb_ends_higher() -> None:

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.models.anova import Features
-from optuna_hdbo._core.models.anova import Fit
-from optuna_hdbo._core.models.anova import Model
-from optuna_hdbo._core.models.anova import Term
-from optuna_hdbo._core.models.components import Components
+from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.model import Fit
+from optuna_hdbo._core.models.anova.model import Model
 
 
 Array = NDArray[np.float64]

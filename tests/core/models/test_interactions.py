@@ -14,13 +14,13 @@ from scipy.stats import multivariate_normal
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
-from optuna_hdbo._core.models import interactions
-from optuna_hdbo._core.models.findings import Findings
-from optuna_hdbo._core.models.interactions import Search
-from optuna_hdbo._core.models.marginal import NOISES
-from optuna_hdbo._core.models.marginal import VARIANCES
-from optuna_hdbo._core.models.marginal import Marginal
-from optuna_hdbo._core.models.marginal import limit
+from optuna_hdbo._core.models.anova import interactions
+from optuna_hdbo._core.models.anova.findings import Findings
+from optuna_hdbo._core.models.anova.interactions import Search
+from optuna_hdbo._core.models.anova.marginal import NOISES
+from optuna_hdbo._core.models.anova.marginal import VARIANCES
+from optuna_hdbo._core.models.anova.marginal import Marginal
+from optuna_hdbo._core.models.anova.marginal import limit
 from optuna_hdbo._core.observations import standardise
 
 

@@ -1,8 +1,8 @@
 """What the terms of an ANOVA model are under the posterior, and what it predicts for values.
 
 Each term u has the prior covariance s_u (sum_k p_k phi_k(x) phi_k(z) + rho R_u(x, z)), its smooth
-and its rough part (see :mod:`optuna_hdbo._core.models.anova`). Given values y with the covariance
-matrix C = K + noise, the sum of some terms has the mean c(z)^T C^-1 y and the variance
+and its rough part (see :mod:`optuna_hdbo._core.models.anova.model`). Given values y with the
+covariance matrix C = K + noise, the sum of some terms has the mean c(z)^T C^-1 y and the variance
 c(z, z) - c(z)^T C^-1 c(z), where c has the covariances of these terms only.
 """
 
@@ -16,10 +16,10 @@ from scipy.linalg import lapack
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import factorise
-from optuna_hdbo._core.models.anova import Features
-from optuna_hdbo._core.models.anova import Fit
-from optuna_hdbo._core.models.anova import Model
-from optuna_hdbo._core.models.anova import Term
+from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.model import Fit
+from optuna_hdbo._core.models.anova.model import Model
 
 
 class Components:

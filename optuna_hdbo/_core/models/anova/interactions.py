@@ -25,21 +25,21 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import join
-from optuna_hdbo._core.models.anova import MANY_COLUMNS
-from optuna_hdbo._core.models.anova import Features
-from optuna_hdbo._core.models.anova import Fit
-from optuna_hdbo._core.models.anova import Model
-from optuna_hdbo._core.models.anova import Term
-from optuna_hdbo._core.models.anova import start
-from optuna_hdbo._core.models.findings import ColumnFinding
-from optuna_hdbo._core.models.findings import Findings
-from optuna_hdbo._core.models.findings import PairFinding
+from optuna_hdbo._core.models.anova.evidence import Evidence
+from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
+from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.findings import ColumnFinding
+from optuna_hdbo._core.models.anova.findings import Findings
+from optuna_hdbo._core.models.anova.findings import PairFinding
+from optuna_hdbo._core.models.anova.marginal import VARIANCES
+from optuna_hdbo._core.models.anova.marginal import Marginal
+from optuna_hdbo._core.models.anova.marginal import limit
+from optuna_hdbo._core.models.anova.marginal import log_mean
+from optuna_hdbo._core.models.anova.model import Fit
+from optuna_hdbo._core.models.anova.model import start
 from optuna_hdbo._core.models.groupings.learning import likeliest
 from optuna_hdbo._core.models.groupings.packed import compared
-from optuna_hdbo._core.models.marginal import VARIANCES
-from optuna_hdbo._core.models.marginal import Marginal
-from optuna_hdbo._core.models.marginal import limit
-from optuna_hdbo._core.models.marginal import log_mean
 
 
 CONVINCED = 0.95
@@ -50,9 +50,6 @@ _MARGIN = math.log(CONVINCED / (1.0 - CONVINCED))
 TOGETHER = (8, 6, 4, 2)
 """Numbers of weak pairs that are tried together where none is convincing by itself."""
 
-SCREEN_DEGREE = {1: 10, 2: 6, 3: 5}
-"""Degrees of the features by which all terms are screened."""
-
 BATCH = 6
 """Most promising terms whose evidence is averaged over the noise, in every round."""
 
@@ -60,9 +57,6 @@ MOST_ROUNDS, MOST_TERMS = 12, 60
 
 MOST_IN_TRIPLES = 24
 """Columns among which all triples are screened."""
-
-EXTREME = 0.02
-"""Share of the values, those furthest from the median, without which evidence has to stand."""
 
 FEW_PER_COLUMN = 10
 """With fewer observations per column than this, hyperparameters are also fitted afresh.
@@ -74,9 +68,6 @@ find back: it misses an interaction, or explains main effects that it took for n
 SMALL, MOST_AFRESH = 0.05, 3
 """Terms with less than this share of the variance are in doubt where observations are few, and so
 many of them, and of pairs that are not taken in, are looked at under a fresh fit."""
-
-CHUNK = 400
-"""Terms whose features are held in memory at a time."""
 
 LARGEST_GROUP, MOST_SCORED_PER_COLUMN = 5, 12
 """Most columns in a group whose terms the search may start from, and how many groupings are scored
@@ -95,28 +86,26 @@ class Search:
     """
 
     def __init__(self, domain: Domain, X: FloatArray, y: FloatArray) -> None:
-        self._features, self._y, self._D = Features(domain, X), y, len(domain)
+        self._domain, self._X, self._y, self._D = domain, X, y, len(domain)
         self.pairs: list[Term] = list(combinations(range(self._D), 2))
-        order = np.argsort(np.abs(y - np.median(y)), kind="stable")
-        self._ordinary = np.sort(order[: len(y) - math.ceil(EXTREME * len(y))])
-        model = self._model(start(self._D))
-        self.fit, self._alone = model.fitted(start(self._D), 50)
-        self._domain, self._X = domain, X
-
-    def _model(self, fit: Fit) -> Model:
-        return Model(self._features, self._y, fit.terms)
-
-    def _marginals(self, fit: Fit) -> tuple[Marginal, Marginal]:
-        """Return the likelihoods of all values, and of those without the most extreme ones."""
-        K, kept = self._model(fit).gram(fit), self._ordinary
-        return Marginal(K, self._y), Marginal(K[np.ix_(kept, kept)], self._y[kept])
+        self._evidence = Evidence(Features(domain, X), y)
+        self._model = self._evidence.model
+        self.fit, self._alone = self._model(start(self._D)).fitted(start(self._D), 50)
 
     def run(self) -> Findings:
         """Return what is found."""
         few = len(self._y) < FEW_PER_COLUMN * self._D
-        if not few and 1 < self._D <= MANY_COLUMNS:
-            self._begin_with_groups()
-        for _ in range(MOST_ROUNDS if self._D > 1 else 0):
+        if self._D > 1:
+            if not few and self._D <= MANY_COLUMNS:
+                self._begin_with_groups()
+            self._climb(few)
+        if few:
+            self._drop_afresh()
+        return self._findings()
+
+    def _climb(self, few: bool) -> None:
+        """Take in terms as long as the data ask for any."""
+        for _ in range(MOST_ROUNDS):
             new = self._next_terms()[: self._D + MOST_TERMS - len(self.fit.terms)]
             if new:
                 fit = self.fit.with_terms(new, [0.1] * len(new))
@@ -124,9 +113,6 @@ class Search:
                 self._prune()
             elif not few or not self._add_afresh():
                 break
-        if few:
-            self._drop_afresh()
-        return self._findings()
 
     def _begin_with_groups(self) -> None:
         """Take in the terms of groups of columns, if they are convincing together.
@@ -154,11 +140,14 @@ class Search:
 
     def _add_afresh(self) -> bool:
         """Take in a promising pair that is convincing under a fresh fit; tell whether one was."""
-        marginals, terms = self._marginals(self.fit), self.fit.terms[self._D :]
+        marginals, terms = self._evidence.marginals(self.fit), self.fit.terms[self._D :]
         rest = [pair for pair in self.pairs if pair not in terms]
-        order = np.argsort(-log_mean(self._screen(marginals[0], rest), axis=1), kind="stable")
+        order = np.argsort(
+            -log_mean(self._evidence.screen(marginals[0], rest, self.fit), axis=1), kind="stable"
+        )
         found = [
-            (self._evidence(marginals, [rest[o]])[0], rest[o]) for o in order[:BATCH].tolist()
+            (self._evidence.of([rest[o]], self.fit, marginals)[0], rest[o])
+            for o in order[:BATCH].tolist()
         ]
         promising = [pair for value, pair in sorted(found, reverse=True) if value > 0.0]
         if not promising:
@@ -184,52 +173,11 @@ class Search:
                 break
             term = min(small, key=lambda t: parts[t])
             fit, _ = self._afresh([t for t in self.fit.terms[self._D :] if t != term])
-            if self._evidence(self._marginals(fit), [term])[0] > 0.0:
+            if self._evidence.of([term], self.fit, self._evidence.marginals(fit))[0] > 0.0:
                 supported.add(term)
             else:
                 self.fit = fit
                 self._prune()
-
-    def _screen_degree(self, term: Term) -> int:
-        return SCREEN_DEGREE[len(term)] if self._D <= MANY_COLUMNS else len(term) + 1
-
-    def _screen(self, marginal: Marginal, terms: Sequence[Term]) -> FloatArray:
-        """Return the gains of terms at the fitted noise, shape (len(terms), len(VARIANCES))."""
-        out = np.empty((len(terms), len(VARIANCES)))
-        for first in range(0, len(terms), CHUNK):
-            by_size: dict[int, tuple[list[int], list[FloatArray]]] = {}
-            for t, term in enumerate(terms[first : first + CHUNK], first):
-                degree = self._screen_degree(term)
-                F = self._features.scaled(term, self.fit.logit_decay, degree)
-                places, made = by_size.setdefault(F.shape[1], ([], []))
-                places.append(t)
-                made.append(F)
-            for places, made in by_size.values():
-                rotated = marginal.rotated(np.hstack(made))
-                G = np.swapaxes(rotated.reshape(len(rotated), len(made), -1), 0, 1)
-                out[places] = marginal.gains(G, self.fit.noise)
-        return out
-
-    def _evidence(
-        self,
-        marginals: tuple[Marginal, Marginal],
-        block: Sequence[Term],
-        *,
-        screening: bool = False,
-    ) -> tuple[float, FloatArray]:
-        """Return the log evidence for some terms together, and the posterior of their variance.
-
-        It is the smaller one of two: that of all values, and that without the most extreme ones.
-        A single trial that went wrong is no evidence for an interaction.
-        """
-        degrees = [self._screen_degree(term) if screening else None for term in block]
-        scaled = [
-            self._features.scaled(term, self.fit.logit_decay, degree)
-            for term, degree in zip(block, degrees, strict=True)
-        ]
-        F = np.hstack(scaled) / math.sqrt(len(block))
-        value, weights = marginals[0].evidence(F)
-        return min(value, marginals[1].evidence(F[self._ordinary])[0]), weights
 
     def _bar(self, block: Sequence[Term]) -> float:
         """Return the log evidence from which on a block of terms is taken in."""
@@ -238,13 +186,16 @@ class Search:
 
     def _next_terms(self) -> list[Term]:
         """Return the terms that the data ask for most: some pairs, or else a triple."""
-        marginals, have = self._marginals(self.fit), set(self.fit.terms)
+        marginals, have = self._evidence.marginals(self.fit), set(self.fit.terms)
         rest = [pair for pair in self.pairs if pair not in have]
         if not rest:
             return []
-        screened = log_mean(self._screen(marginals[0], rest), axis=1)
+        screened = log_mean(self._evidence.screen(marginals[0], rest, self.fit), axis=1)
         order = np.argsort(-screened, kind="stable")[:BATCH].tolist()
-        beyond = [self._evidence(marginals, [rest[o]])[0] - self._bar([rest[o]]) for o in order]
+        beyond = [
+            self._evidence.of([rest[o]], self.fit, marginals)[0] - self._bar([rest[o]])
+            for o in order
+        ]
         least = max(0.0, 0.5 * max(beyond))
         new = [rest[o] for o, value in zip(order, beyond, strict=True) if value > least]
         return (
@@ -268,7 +219,7 @@ class Search:
         triples: list[Term] = [t for t in combinations(columns, 3) if t not in have]
         if not triples:
             return []
-        own = log_mean(self._screen(marginals[0], triples), axis=1)
+        own = log_mean(self._evidence.screen(marginals[0], triples, self.fit), axis=1)
         with_pairs = own + [
             sum(max(screened.get(pair, 0.0), -1.0) for pair in combinations(t, 2)) for t in triples
         ]
@@ -278,7 +229,7 @@ class Search:
         for o in sorted({int(o) for order in orders for o in order}):
             missing = [pair for pair in combinations(triples[o], 2) if pair not in have]
             for block in ([triples[o]], [*missing, triples[o]]):
-                value = self._evidence(marginals, block)[0] - self._bar(block)
+                value = self._evidence.of(block, self.fit, marginals)[0] - self._bar(block)
                 if value > best_value:
                     best, best_value = block, value
         return best
@@ -293,7 +244,10 @@ class Search:
         for k in TOGETHER:
             block = promising[:k]
             bar = math.log(math.comb(len(self.pairs), len(block))) + _MARGIN
-            if len(block) == k and self._evidence(marginals, block, screening=True)[0] > bar:
+            if (
+                len(block) == k
+                and self._evidence.of(block, self.fit, marginals, screening=True)[0] > bar
+            ):
                 return block
         return []
 
@@ -301,24 +255,29 @@ class Search:
         """Drop terms that no evidence supports any more, now that others are there."""
         gone = set()
         for term in self.fit.terms[self._D :]:
-            if self._evidence(self._marginals(self.fit.without({term})), [term])[0] < 0.0:
+            if self._without([term])[0] < 0.0:
                 gone.add(term)
         if gone:
             fit = self.fit.without(gone)
             self.fit, _ = self._model(fit).fitted(fit, 10)
 
+    def _without(self, gone: list[Term]) -> tuple[float, FloatArray]:
+        """Return the evidence for terms of the fit, against the fit without them."""
+        marginals = self._evidence.marginals(self.fit.without(set(gone)))
+        return self._evidence.of(gone, self.fit, marginals)
+
     def _against(self, columns: set[int]) -> tuple[float, FloatArray]:
         """Return the evidence for all terms that have these columns, against none of them."""
         gone = [term for term in self.fit.terms if columns <= set(term)]
-        return self._evidence(self._marginals(self.fit.without(set(gone))), gone)
+        return self._without(gone)
 
     def _findings(self) -> Findings:
         fit, D = self.fit, self._D
         parts = dict(zip(fit.terms, self._model(fit).parts(fit).tolist(), strict=True))
         joined = {pair for term in fit.terms[D:] for pair in combinations(term, 2)}
         rest = [pair for pair in self.pairs if pair not in joined]
-        marginal = self._marginals(fit)[0]
-        gains = self._screen(marginal, rest)
+        marginal = self._evidence.marginals(fit)[0]
+        gains = self._evidence.screen(marginal, rest, fit)
         weights = np.exp(gains - gains.max(axis=1, keepdims=True))
         pairs = {
             (pair[0], pair[1]): PairFinding(float(value), 0.0, float(most))
@@ -334,7 +293,7 @@ class Search:
         for i in range(D):
             joint = sum(v for term, v in parts.items() if i in term and len(term) > 1)
             if joint == 0.0 and parts[(i,)] < VARIANCES[0]:  # the model is as good as without it
-                gains = self._screen(marginal, [(i,)])
+                gains = self._evidence.screen(marginal, [(i,)], fit)
                 value, posterior = float(log_mean(gains, axis=1)[0]), np.exp(gains - gains.max())
             else:
                 value, posterior = self._against({i})

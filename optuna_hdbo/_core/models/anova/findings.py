@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from optuna_hdbo._core.models.anova import Term
+from optuna_hdbo._core.models.anova.features import Term
 
 
 Pair = tuple[int, int]

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.lazy import cached_property
 
 
 VARIANCES = np.exp(np.linspace(math.log(1e-4), math.log(2.0), 21))
@@ -19,41 +20,52 @@ NOISES = np.exp(np.linspace(math.log(1e-5), 0.0, 11))
 class Marginal:
     """Marginal likelihoods of values (n,) under covariances K (n, n) and features added to them.
 
-    One eigendecomposition serves every level of the noise.
+    One eigendecomposition serves every level of the noise. It is made when it is first needed.
     """
 
     def __init__(self, K: FloatArray, y: FloatArray) -> None:
-        values, self._Q = np.linalg.eigh(K)
-        self._values = np.maximum(values, 0.0)
-        self._y = self._Q.T @ y
+        self._given = K, y
+
+    @cached_property
+    def _decomposed(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Eigenvalues (n,) and eigenvectors (n, n) of K, and y in their basis."""
+        values, Q = np.linalg.eigh(self._given[0])
+        return np.maximum(values, 0.0), Q, Q.T @ self._given[1]
+
+    @cached_property
+    def _apart(self) -> FloatArray:
+        return np.array([self.value(noise) for noise in NOISES.tolist()])
 
     def value(self, noise: float) -> float:
         """Return the log likelihood without further features, less a constant."""
-        d = self._values + noise
-        return float(-0.5 * np.log(d).sum() - 0.5 * (self._y**2 / d).sum())
+        values, _, y = self._decomposed
+        d = values + noise
+        return float(-0.5 * np.log(d).sum() - 0.5 * (y**2 / d).sum())
 
     def rotated(self, F: FloatArray) -> FloatArray:
         """Return features (n, m) in the basis of the eigenvectors."""
-        return np.asarray(self._Q.T @ F, np.float64)
+        return np.asarray(self._decomposed[1].T @ F, np.float64)
 
-    def gains(self, G: FloatArray, noise: float) -> FloatArray:
+    def gains(self, G: FloatArray, noise: float | FloatArray) -> FloatArray:
         """Return what terms add to the log likelihood, for each of :data:`VARIANCES`.
 
         Parameters
         ----------
         G : FloatArray, shape (t, n, m)
             Rotated features of t terms.
-        noise : float
+        noise : float or FloatArray, shape (t,)
 
         Returns
         -------
         FloatArray, shape (t, len(VARIANCES))
         """
-        H = G / np.sqrt(self._values + noise)[:, None]
-        z = self._y / np.sqrt(self._values + noise)
+        d, _, y = self._decomposed
+        root = np.sqrt(d[:, None] + noise).T.reshape(-1, len(y), 1)
+        H = G / root
         values, V = np.linalg.eigh(np.swapaxes(H, 1, 2) @ H)
         values = np.maximum(values, 0.0)[:, None, :]
-        projected = (np.swapaxes(V, 1, 2) @ (np.swapaxes(H, 1, 2) @ z)[:, :, None])[:, None, :, 0]
+        z = y[:, None] / root
+        projected = (np.swapaxes(V, 1, 2) @ (np.swapaxes(H, 1, 2) @ z))[:, None, :, 0]
         s = VARIANCES[None, :, None]
         explained = s * projected**2 / (1.0 + s * values) - np.log1p(s * values)
         return np.asarray(0.5 * explained.sum(axis=2), np.float64)
@@ -63,9 +75,8 @@ class Marginal:
 
         The posterior has one weight for each of :data:`VARIANCES`; they add up to 1.
         """
-        G = self.rotated(F)[None]
-        apart = np.array([self.value(noise) for noise in NOISES.tolist()])
-        gains = np.concatenate([self.gains(G, noise) for noise in NOISES.tolist()])
+        G = np.broadcast_to(self.rotated(F), (len(NOISES), *F.shape))
+        gains, apart = self.gains(G, NOISES), self._apart
         joint = log_mean(apart[:, None] + gains, axis=0)
         weights = np.exp(joint - joint.max())
         return float(log_mean(joint, 0) - log_mean(apart, 0)), weights / weights.sum()

@@ -1,0 +1,104 @@
+"""The evidence that values give for further terms of an ANOVA model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
+from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.marginal import VARIANCES
+from optuna_hdbo._core.models.anova.marginal import Marginal
+from optuna_hdbo._core.models.anova.model import Fit
+from optuna_hdbo._core.models.anova.model import Model
+from optuna_hdbo._core.models.anova.model import start
+
+
+SCREEN_DEGREE = {1: 10, 2: 6, 3: 5}
+"""Degrees of the features by which all terms are screened."""
+
+EXTREME = 0.02
+"""Share of the values, those furthest from the median, without which evidence has to stand."""
+
+CHUNK = 400
+"""Terms whose features are held in memory at a time."""
+
+
+class Evidence:
+    """What values say about terms, under hyperparameters that are given.
+
+    Parameters
+    ----------
+    features : Features
+        Those of the points.
+    y : FloatArray, shape (n,)
+        Standardised.
+    """
+
+    def __init__(self, features: Features, y: FloatArray) -> None:
+        self._features, self._y = features, y
+        order = np.argsort(np.abs(y - np.median(y)), kind="stable")
+        self._ordinary = np.sort(order[: len(y) - math.ceil(EXTREME * len(y))])
+        self._model = Model(features, y, start(len(features)).terms)
+
+    def model(self, fit: Fit) -> Model:
+        """Return the model that has the terms of a fit; the last one is kept."""
+        if self._model.terms != fit.terms:
+            self._model = Model(self._features, self._y, fit.terms)
+        return self._model
+
+    def marginals(self, fit: Fit) -> tuple[Marginal, Marginal]:
+        """Return the likelihoods of all values, and of those without the most extreme ones."""
+        if set(fit.terms) <= set(self._model.terms):  # less work than another model
+            fit = fit.among(self._model.terms)
+        K, kept = self.model(fit).gram(fit), self._ordinary
+        return Marginal(K, self._y), Marginal(K[np.ix_(kept, kept)], self._y[kept])
+
+    def _screen_degree(self, term: Term) -> int:
+        many = len(self._features) > MANY_COLUMNS
+        return len(term) + 1 if many else SCREEN_DEGREE[len(term)]
+
+    def screen(self, marginal: Marginal, terms: Sequence[Term], fit: Fit) -> FloatArray:
+        """Return the gains of terms at the noise of a fit, shape (len(terms), len(VARIANCES))."""
+        out = np.empty((len(terms), len(VARIANCES)))
+        for first in range(0, len(terms), CHUNK):
+            by_size: dict[int, tuple[list[int], list[FloatArray]]] = {}
+            for t, term in enumerate(terms[first : first + CHUNK], first):
+                F = self._features.scaled(term, fit.logit_decay, self._screen_degree(term))
+                places, made = by_size.setdefault(F.shape[1], ([], []))
+                places.append(t)
+                made.append(F)
+            for places, made in by_size.values():
+                rotated = marginal.rotated(np.hstack(made))
+                G = np.swapaxes(rotated.reshape(len(rotated), len(made), -1), 0, 1)
+                out[places] = marginal.gains(G, fit.noise)
+        return out
+
+    def of(
+        self,
+        block: Sequence[Term],
+        fit: Fit,
+        marginals: tuple[Marginal, Marginal],
+        *,
+        screening: bool = False,
+    ) -> tuple[float, FloatArray]:
+        """Return the log evidence for some terms together, and the posterior of their variance.
+
+        It is that of all values. If that is positive, the log evidence without the most extreme
+        values is computed too, and the smaller one counts: a single trial that went wrong is no
+        evidence for an interaction.
+        """
+        degrees = [self._screen_degree(term) if screening else None for term in block]
+        scaled = [
+            self._features.scaled(term, fit.logit_decay, degree)
+            for term, degree in zip(block, degrees, strict=True)
+        ]
+        F = np.hstack(scaled) / math.sqrt(len(block))
+        value, weights = marginals[0].evidence(F)
+        if value > 0.0:
+            value = min(value, marginals[1].evidence(F[self._ordinary])[0])
+        return value, weights

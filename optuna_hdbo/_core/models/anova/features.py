@@ -1,0 +1,180 @@
+"""Orthonormal functions of columns and of terms, and the shares that they have of a variance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+
+
+Term = tuple[int, ...]
+"""Columns, ascending."""
+
+DEGREE = {1: 10, 2: 7, 3: 6}
+"""Largest sum of the degrees of a feature's polynomials, by the number of its columns."""
+
+MANY_COLUMNS, DEGREE_OF_MANY = 64, 5
+"""With more columns than this, no degree is larger, to bound memory and time."""
+
+
+def features_of_column(
+    domain: Domain, column: int, x: FloatArray, most: int = DEGREE[1]
+) -> tuple[FloatArray, FloatArray]:
+    """Return orthonormal functions of one column at values x (n,), and their degrees.
+
+    They average to zero and have variance 1 under uniform values: in the parameter's own scale,
+    which may be logarithmic, and with equal shares for all choices. ``most`` is the largest
+    degree.
+
+    Returns
+    -------
+    features : FloatArray, shape (n, m)
+    degrees : FloatArray, shape (m,)
+        All 1 for a categorical column, none of whose contrasts is smoother than another.
+    """
+    grid = domain.grids[column]
+    if grid is None:
+        degrees = np.arange(1.0, most + 1)
+        polynomials = legendre.legvander(2.0 * x - 1.0, most)[:, 1:]
+        return np.asarray(polynomials * np.sqrt(2.0 * degrees + 1.0), np.float64), degrees
+    m = len(grid)
+    if domain.categorical[column]:
+        weights = np.full(m, 1.0 / m)
+        raw: FloatArray = np.eye(m)
+        raw[:, 0] = 1.0
+    else:
+        weights = np.diff(np.concatenate([[0.0], 0.5 * (grid[1:] + grid[:-1]), [1.0]]))
+        raw = np.asarray(legendre.legvander(2.0 * grid - 1.0, min(most, m - 1)), np.float64)
+    root = np.sqrt(weights)[:, None]
+    Q, R = np.linalg.qr(raw * root)
+    values = (Q * np.sign(np.diag(R)) / root)[:, 1:]
+    index = np.abs(x[:, None] - grid).argmin(axis=1)
+    degrees = np.ones(m - 1) if domain.categorical[column] else np.arange(1.0, values.shape[1] + 1)
+    return values[index], degrees
+
+
+def rough_covariances(x: FloatArray, z: FloatArray) -> FloatArray:
+    """Return the covariances of centred Brownian motion of variance 1 at x (n,), z (m,); (n, m).
+
+    It follows kinks that polynomials do not.
+    """
+    return 2.0 + 6.0 * (np.add.outer(0.5 * x**2, 0.5 * z**2) - np.maximum.outer(x, z))
+
+
+class Features:
+    """Orthonormal features of all columns at points X (n, D), and those of any term."""
+
+    def __init__(self, domain: Domain, X: FloatArray) -> None:
+        self._categorical, self._X = domain.categorical, X
+        most = DEGREE[1] if len(domain) <= MANY_COLUMNS else DEGREE_OF_MANY
+        made = [features_of_column(domain, i, X[:, i], most) for i in range(len(domain))]
+        self.values = [values for values, _ in made]
+        self.degrees = [degrees for _, degrees in made]
+        self._rough: dict[int, FloatArray] = {}
+        self._of: dict[Term, tuple[FloatArray, IntArray]] = {}
+        self._last: dict[int, tuple[float, FloatArray]] = {}
+        self._places: dict[tuple[object, ...], IntArray] = {}
+        self.triangle = np.flatnonzero(np.tril(np.ones((len(X), len(X)))))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def of(self, term: Term, degree: int | None = None) -> tuple[FloatArray, IntArray]:
+        """Return the features of a term (n, F) and each one's place in its columns (F, |u|).
+
+        Those up to the default degree are computed once.
+        """
+        if degree is None:
+            if term not in self._of:
+                self._of[term] = self.of(term, DEGREE[len(term)])
+            return self._of[term]
+        places = self._places_of(term, degree)
+        values = self.values[term[0]][:, places[:, 0]]
+        for a, i in enumerate(term[1:], 1):
+            values = values * self.values[i][:, places[:, a]]
+        return values, places
+
+    def _places_of(self, term: Term, degree: int) -> IntArray:
+        """Return the places of a term's features, which are computed once for columns alike."""
+        shapes = tuple((len(self.degrees[i]), bool(self._categorical[i])) for i in term)
+        if (key := (degree, *shapes)) not in self._places:
+            sums = self.degrees[term[0]]
+            for i in term[1:]:
+                sums = np.add.outer(sums, self.degrees[i])
+            self._places[key] = np.argwhere(sums <= max(degree, float(sums.min())))
+        return self._places[key]
+
+    def rough(self, term: Term) -> FloatArray:
+        """Return the covariances of the rough part of a term, of variance 1.
+
+        Of the symmetric matrix (n, n) only the entries at :attr:`triangle`, in C order, are kept.
+        """
+        for i in term:
+            if i not in self._rough:
+                self._rough[i] = np.take(self._rough_along(i, self), self.triangle)
+        gram = self._rough[term[0]]
+        for i in term[1:]:
+            gram = gram * self._rough[i]
+        return gram
+
+    def rough_with(self, other: Features, term: Term) -> FloatArray:
+        """Return :meth:`rough` between these points and others, shape (n, m)."""
+        covariances = self._rough_along(term[0], other)
+        for i in term[1:]:
+            covariances = covariances * self._rough_along(i, other)
+        return covariances
+
+    def rough_variance(self, term: Term) -> FloatArray:
+        """Return the diagonal of :meth:`rough`, shape (n,)."""
+        variance = np.ones(len(self._X))
+        for i in term:
+            x, values = self._X[:, i], self.values[i]
+            square = (values**2).sum(axis=1) / max(values.shape[1], 1)
+            variance *= square if self._categorical[i] else 2.0 + 6.0 * (x**2 - x)
+        return variance
+
+    def _rough_along(self, i: int, other: Features) -> FloatArray:
+        if self._categorical[i]:  # which has nothing that is not smooth
+            features = self.values[i]
+            return np.asarray(features @ other.values[i].T / features.shape[1], np.float64)
+        return rough_covariances(self._X[:, i], other._X[:, i])
+
+    def scaled(self, term: Term, logit_decay: FloatArray, degree: int | None = None) -> FloatArray:
+        """Return the features of a term (n, F) times the roots of their shares of its variance."""
+        values, places = self.of(term, degree)
+        p = np.ones(len(places))
+        for a, i in enumerate(term):
+            p = p * self._shares(i, float(logit_decay[i]))[places[:, a]]
+        return np.asarray(values * np.sqrt(p / p.sum()))
+
+    def _shares(self, i: int, logit: float) -> FloatArray:
+        """Return the shares of a column's features; the last ones are kept."""
+        if i not in self._last or self._last[i][0] != logit:
+            self._last[i] = logit, shares_of_column(self.degrees[i], logit)[0]
+        return self._last[i][1]
+
+
+def shares_of_column(degrees: FloatArray, logit: float) -> tuple[FloatArray, FloatArray]:
+    """Return p (m,), which adds up to 1, and the derivative of log p by the logit of the decay."""
+    decay = 1.0 / (1.0 + math.exp(-logit))
+    p = decay ** (degrees - degrees[0])
+    p /= p.sum()
+    return p, (degrees - p @ degrees) * (1.0 - decay)
+
+
+def shares_of_term(
+    term: Term, places: IntArray, of_columns: Mapping[int, tuple[FloatArray, FloatArray]]
+) -> tuple[FloatArray, list[FloatArray]]:
+    """Return p (F,) of a term's features, and the derivatives of log p by its columns' decays."""
+    p = np.ones(len(places))
+    for a, i in enumerate(term):
+        p = p * of_columns[i][0][places[:, a]]
+    p = p / p.sum()
+    slopes = [of_columns[i][1][places[:, a]] for a, i in enumerate(term)]
+    return p, [slope - p @ slope for slope in slopes]
