@@ -134,6 +134,19 @@ def test_many_weak_interactions_are_found_together() -> None:
     assert set(result.terms) == set(result.pairs)
 
 
+def test_an_interaction_is_found_where_main_effects_interpolate_the_values() -> None:
+    """Most trials are near an optimum, as those of a sampler are."""
+    rng, n, dim = np.random.default_rng(0), 60, 12
+    best = np.r_[2.0, 2.0, np.zeros(dim - 2)]
+    x = best + np.geomspace(1.5, 0.05, n)[:, None] * rng.standard_normal((n, dim))
+    x[:20] = rng.uniform(-5.0, 5.0, (20, dim))
+    x = np.clip(x, -5.0, 5.0)
+    y = (x[:, 0] * x[:, 1] - 4.0) ** 2 + (x[:, 2:] ** 2).sum(axis=1)
+    search = Search(Domain.continuous(dim), (x + 5.0) / 10.0, standardise(y)[0])
+    assert search.fit.noise < 1e-3  # without the interaction, which has most of the variance
+    assert search.run().terms == ((0, 1),)
+
+
 def test_choices_interact_too() -> None:
     rng = np.random.default_rng(0)
     domain = Domain(("a", "b", "c"), (None, np.arange(3.0), None), np.array([False, True, False]))

@@ -99,6 +99,8 @@ class Search:
             if not few and self._D <= MANY_COLUMNS:
                 self._begin_with_groups()
             self._climb(few)
+            if few and self._D <= MANY_COLUMNS and self._begin_afresh():
+                self._climb(few)
         if few:
             self._drop_afresh()
         return self._findings()
@@ -131,6 +133,27 @@ class Search:
             if joint - self._alone > bar:
                 self.fit = fit
                 self._prune()
+
+    def _begin_afresh(self) -> bool:
+        """Go back to a single pair if a fresh fit of it is likelier than what was found.
+
+        The fit of the main effects may have ended where they interpolate the values, and nothing
+        is left for a true interaction to explain. So these pairs are screened before any fit.
+        """
+
+        def score(fit: Fit, log_posterior: float) -> float:
+            return log_posterior - log_odds(len(self.pairs)) * (len(fit.terms) - self._D)
+
+        cold = start(self._D)
+        marginal = self._evidence.marginals(cold)[0]
+        screened = log_mean(self._evidence.screen(marginal, self.pairs, cold), axis=1)
+        order = np.argsort(-screened, kind="stable")[:MOST_AFRESH].tolist()
+        found = [self._afresh([self.pairs[o]]) for o in order]
+        best = max(found, key=lambda each: each[1])
+        if score(*best) <= score(self.fit, self._model(self.fit).log_posterior(self.fit)):
+            return False
+        self.fit = best[0]
+        return True
 
     def _afresh(self, terms: Sequence[Term]) -> tuple[Fit, float]:
         """Return hyperparameters of these interactions that no earlier fit has influenced."""
