@@ -97,6 +97,11 @@ MS_UCB = {
     ),
 }
 
+MS_UCB_ON_DATA = {
+    "random": "`RandomSampler`",
+    **code("MSUCBSampler:published,d=10,alpha=1", "HeSBOSampler:d=10"),
+}
+
 GRIDS = [
     Grid(
         "add_gp",
@@ -225,18 +230,20 @@ GRIDS = [
             "MSUCBSampler:published,d=10",
         ),
         plain("ackley-100", "ellipsoid-100"),
-        only,
+        quartiles,
     ),
     Grid(
         "ms_ucb_data",
         "ms-ucb",
-        {
-            "random": "`RandomSampler`",
-            **code(
-                "MSUCBSampler:published,d=10,alpha=1", "HeSBOSampler:d=10", "REMBOSampler:d=10"
-            ),
-        },
-        plain("digits-500", "ramp1-5000"),
+        MS_UCB_ON_DATA | code("REMBOSampler:d=10"),
+        plain("digits-500"),
+        quartiles,
+    ),
+    Grid(
+        "ms_ucb_data",
+        "ms-ucb",
+        MS_UCB_ON_DATA,
+        plain("ramp1-5000", "ramp2-5000"),
         only,
     ),
     Grid(
@@ -253,7 +260,10 @@ GRIDS = [
         "gp_mi",
         "gp-mi",
         code("GPMISampler:published", "EISampler:published"),
-        plain("gp-2", "gp-4"),
+        plain(
+            *("gp-2", "gp-4", "mixture-2", "himmelblau-2"),
+            *("branin-2", "goldstein-2", "gp-5", "mackeyglass-6"),
+        ),
         mean_and_error,
         by_problem=True,
         measure="average_regret",
