@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -92,9 +93,10 @@ class HDBO:
         names = self.experts_for(search.domain)
         names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
         if search.began is None:
-            return self._everywhere.suggest(
+            asked = self._everywhere.suggest(
                 domain, search.seen, streams, names, may_refine=may_refine(search.seen)
             )
+            return replace(asked, record={**(asked.record or {}), **search.notes})
         if search.needs_random_points:
             x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
             x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +16,15 @@ from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import restart
+from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.panel import Panel
 
 
 DOMAIN = make_domain(None, None)
@@ -88,9 +93,15 @@ def test_digits_are_no_improvement() -> None:
 
 def fit_of(domain: Any, lengthscales: list[float]) -> dict[str, Any]:
     """Return a record of a fit under the belief that few columns matter."""
-    numbers = {"n": 5, "cycle": 0, "log_likelihood": 0.0, "noise": 1e-4, "scales": [1.0]}
+    numbers = {
+        "n": len(START + FLAT),
+        "cycle": 0,
+        "log_likelihood": 0.0,
+        "noise": 1e-4,
+        "scales": [1.0],
+    }
     fit = {**numbers, "kind": "matern52", "groups": [list(domain.names)]}
-    return {"plain:dimension-scaled": {**fit, "lengthscales": lengthscales}}
+    return {restart.FIT: {**fit, "lengthscales": lengthscales}}
 
 
 def wide(lengthscales: list[float], *, fitted: bool = True) -> tuple[Any, Observations]:
@@ -145,8 +156,131 @@ def test_where_many_columns_matter_no_search_begins_afresh() -> None:
     assert next_search(seen, domain=domain).began is not None
     domain, seen = wide([0.5] * 5 + [1e3] * 9)  # more than a third of the columns
     assert next_search(seen, domain=domain).began is None
-    domain, seen = wide([0.5, *[1e3] * 20], fitted=False)
+
+
+def test_so_many_columns_that_nothing_models_them_are_not_fitted() -> None:
+    domain, seen = wide([0.5] * 3 + [1e3] * (MOST_MODELLED_COLUMNS - 3))
+    assert next_search(seen, domain=domain).began is not None
+    domain, seen = wide([0.5] * 3 + [1e3] * (MOST_MODELLED_COLUMNS - 2))
     assert next_search(seen, domain=domain).began is None
+
+
+def converged(values: Callable[[Any], Any]) -> tuple[Any, Observations]:
+    """Return a study of 12 columns that begins with its best point, without a fit."""
+    domain, seen = wide([1.0] * 12, fitted=False)
+    order = np.argsort(-values(seen.X))
+    X = np.ascontiguousarray(seen.X[order])
+    return domain, replace(seen, X=X, values=values(X))
+
+
+def test_the_columns_that_matter_are_fitted_once_and_recalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain, seen = converged(lambda X: 5.0 * X[:, 3] - 20.0 * (X[:, 8] - 0.6) ** 2)
+    fits = []
+    believed = restart.Ensemble.believed
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        fits.append(args)
+        return believed(*args, **kwargs)
+
+    monkeypatch.setattr(restart.Ensemble, "believed", counted)
+    search = next_search(seen, domain=domain)
+    assert search.columns.tolist() == [3, 8]
+    assert len(fits) == 1
+    kept = Record(seen.records[-1].number, "complete", dict(search.notes))
+    seen = replace(seen, records=[*seen.records[:-1], kept])
+    assert next_search(seen, domain=domain).columns.tolist() == [3, 8]
+    assert len(fits) == 1
+    for n_more, n_fits in ((1, 1), (3, 2)):
+        X = np.vstack([seen.X, seen.X[-n_more:] + 1e-3])
+        values = np.r_[seen.values, seen.values[-n_more:]]
+        records = [*seen.records, *(Record(25 + i, "complete", {}) for i in range(n_more))]
+        next_search(Observations.from_arrays(X, values, records=records), domain=domain)
+        assert len(fits) == n_fits
+
+
+def test_a_fit_by_which_many_columns_matter_is_recorded_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    domain, seen = converged(lambda X: X.sum(axis=1))
+    first = next_search(seen, domain=domain)
+    assert first.began is None
+    assert restart.FIT in first.notes
+    asked = Suggestion(seen.X[0], {"own": 1})
+    monkeypatch.setattr(Panel, "suggest", lambda *args, **kwargs: asked)
+    monkeypatch.setattr(restart, "SHARE", 1.0)
+    monkeypatch.setattr(zoom, "next_zoom", lambda *args: None)
+    record = HDBO().suggest(domain, seen, Streams(0)).record
+    assert record is not None
+    assert record["own"] == 1
+    assert restart.FIT in record
+
+
+FEW_OF_TWELVE = [0.5] * 3 + [1e3] * 9
+
+
+def with_later(
+    domain: Any, seen: Observations, shift: float, values: list[float], began: int | None = None
+) -> Observations:
+    """Return a study with trials of a search of columns 0 to 2, by ``shift`` from the best one."""
+    n = len(seen.y)
+    began = n if began is None else began
+    x = seen.X[int(np.argmax(seen.y))].copy()
+    x[0] += shift if x[0] < 0.5 else -shift
+    y = np.concatenate([seen.y, values])
+    records = [
+        Record(n + i, "complete", said(began, ("x0", "x1", "x2"))) for i in range(len(values))
+    ]
+    X = np.vstack([seen.X, *[x] * len(values)])
+    return Observations.from_arrays(X, y, records=[*seen.records, *records])
+
+
+def test_a_search_of_few_of_many_columns_ends_where_it_is_back_at_the_best_point() -> None:
+    domain, seen = wide(FEW_OF_TWELVE)
+    n = len(seen.y)
+    assert next_search(with_later(domain, seen, 0.4, [1.0]), domain=domain).began == n
+    assert next_search(with_later(domain, seen, 0.05, [1.0]), domain=domain).began == n + 1
+
+
+def test_a_search_that_found_the_best_point_does_not_end_at_it() -> None:
+    domain, seen = wide(FEW_OF_TWELVE)
+    n = len(seen.y)
+    assert next_search(with_later(domain, seen, 0.05, [20.0]), domain=domain).began is None
+    found = with_later(domain, seen, 0.05, [20.0] + [15.0] * restart.PATIENCE)
+    assert next_search(found, domain=domain).began == n
+
+
+def test_a_search_of_all_columns_goes_on_at_the_best_point() -> None:
+    first = START + FLAT
+    n = len(first)
+    seen = study([*first, 1.0], {n: n})
+    X = seen.X.copy()
+    X[-1] = X[int(np.argmax(seen.y))] + 0.01
+    record = Record(n - 1, "complete", fit_of(DOMAIN, [0.5, 0.5]))
+    records = [*seen.records[:-2], record, seen.records[-1]]
+    assert next_search(replace(seen, X=X, records=records)).began == n
+
+
+def test_of_many_columns_a_search_begins_after_smaller_gains() -> None:
+    domain, seen = wide(FEW_OF_TWELVE)
+    spread = float(seen.y.max() - np.median(seen.y))
+    between = 0.5 * (restart.ENOUGH + restart.ENOUGH_OF_MANY) * spread
+    y = seen.y.copy()
+    y[-1] = y.max() + between
+    gained = replace(seen, values=y)
+    assert next_search(gained, domain=domain).began is not None
+    few = study([*START, *FLAT[:-1], 10.0 + between])
+    assert next_search(few).began is None
+
+
+def test_of_many_columns_searches_in_vain_cost_less_of_the_share() -> None:
+    domain, seen = wide(FEW_OF_TWELVE)
+    first = with_later(domain, seen, 0.4, [1.0])
+    second = with_later(domain, first, 0.4, [1.0], began=len(first.y))
+    share = restart.SHARE / (1 + restart.FADING_OF_MANY)
+    assert next_search(second, 0.99 * share, domain).began == len(first.y)
+    assert next_search(second, 1.01 * share, domain).began is None
 
 
 @pytest.mark.parametrize("names", [None, [], "x0", [3], ["gone"], [["x0"]]])
