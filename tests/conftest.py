@@ -73,6 +73,20 @@ UNTRACED = (
 )
 """What coverage leaves out with JIT: tracing takes half as long again, and others run the same."""
 
+LONG_LOOPS = (
+    "core/gp/test_fit",
+    "core/gp/test_posterior.py",
+    "core/maximise/test_in_subspaces.py",
+    "core/maximise/test_multistart.py",
+    "core/maximise/test_several.py",
+    "core/models",
+    "core/test_",
+)
+"""What is traced with JIT instead of without it, where tracing takes longer than the loops.
+
+Other tests, which are traced there, run the same loops.
+"""
+
 # The same examples every time: a failure that comes and goes helps nobody. Fewer where loops are
 # interpreted: everything else has had its examples with compiled ones.
 hypothesis.settings.register_profile(
@@ -165,9 +179,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
 
     items.sort(key=rank)
-    if config.pluginmanager.hasplugin("_cov") and not INTERPRETED:
+    if config.pluginmanager.hasplugin("_cov"):
         for item in items:
-            if item.path.relative_to(HERE).as_posix().startswith(UNTRACED):
+            name = item.path.relative_to(HERE).as_posix()
+            loops = name.startswith(LONG_LOOPS)
+            if loops if INTERPRETED else name.startswith(UNTRACED) and not loops:
                 item.add_marker("no_cover")
 
 
