@@ -113,7 +113,7 @@ def median_hypervolumes() -> list[str]:
     """Return rows of the median hypervolumes of three seeds."""
     kept = Kept("multi")
     lines = []
-    for name in ("dtlz2", "wfg9"):
+    for name in ("dtlz2", "wfg8", "wfg9"):
         medians = [
             np.median(kept.last(name, rival, "hypervolume")[:3])
             for rival in ("HDBOSampler", "tpe-default", "nsga2")
