@@ -243,7 +243,7 @@ GRIDS = [
         "ms_ucb_data",
         "ms-ucb",
         MS_UCB_ON_DATA,
-        plain("ramp1-5000", "ramp2-5000"),
+        plain("ramp1-5000", "ramp2-5000", "ramp5-5000", "ramp10-5000"),
         only,
     ),
     Grid(
