@@ -83,6 +83,12 @@ INFLUENCE = 0.1
 search misses columns that only matter at another optimum. With .05 it begins late, when few
 columns without effect are left."""
 
+LEAST_COLUMNS = 20
+"""With fewer columns, but too many to move them all, there is no search afresh. A third of them is
+three to six, and in a valley as few as that may seem to matter. On 41 functions of CEC 2014 and
+2017 with ten columns and one seed, searches of few columns changed 15 studies. They won in 8, but
+the regret was 1.3 times as large in the geometric mean."""
+
 FEW = 1.0 / 3.0
 """At most this share of the columns counts as few. With more of them the others matter a little
 too, and a search that does not move them finds nothing better."""
@@ -188,7 +194,7 @@ def influential(domain: Domain, seen: Observations, memory: Memory) -> IntArray 
     """
     columns = np.arange(len(domain))
     if domain.breadth >= FEW_COLUMNS:
-        if len(domain) > MOST_MODELLED_COLUMNS:
+        if domain.breadth < LEAST_COLUMNS or len(domain) > MOST_MODELLED_COLUMNS:
             return None
         inverse = _fitted(domain, seen, memory).kernel.inverse
         columns = np.flatnonzero(inverse >= INFLUENCE * inverse.max())

@@ -117,7 +117,7 @@ def wide(lengthscales: list[float], *, fitted: bool = True) -> tuple[Any, Observ
 
 
 def test_of_many_columns_only_those_that_matter_move() -> None:
-    lengthscales = [1e3] * 12
+    lengthscales = [1e3] * 24
     for column in (2, 7, 11):
         lengthscales[column] = 0.5
     domain, seen = wide(lengthscales)
@@ -127,7 +127,7 @@ def test_of_many_columns_only_those_that_matter_move() -> None:
     best = seen.X[int(np.argmax(seen.y))]
     point = search.whole(np.array([0.1, 0.2, 0.3]))
     assert point[[2, 7, 11]].tolist() == [0.1, 0.2, 0.3]
-    rest = np.setdiff1d(np.arange(12), [2, 7, 11])
+    rest = np.setdiff1d(np.arange(24), [2, 7, 11])
     assert point[rest].tolist() == best[rest].tolist()
     n = len(seen.y)
     later = Record(n, "running", search.said)
@@ -138,9 +138,9 @@ def test_of_many_columns_only_those_that_matter_move() -> None:
 
 
 def test_columns_that_decide_about_moved_ones_move_too() -> None:
-    domain, seen = wide([1e3] * 3 + [0.5] + [1e3] * 8)
+    domain, seen = wide([1e3] * 3 + [0.5] + [1e3] * 20)
     grids = (np.arange(2.0), *domain.grids[1:])
-    categorical = np.arange(12) == 0
+    categorical = np.arange(24) == 0
     gates = {3: (Condition(0, (1.0,)),)}
     domain = replace(domain, grids=grids, categorical=categorical, gates=gates)
     seen = replace(seen, X=domain.snap(seen.X))
@@ -154,8 +154,17 @@ def test_where_many_columns_matter_no_search_begins_afresh() -> None:
     assert next_search(seen, domain=domain).began is None
     domain, seen = wide([0.5] * (FEW_COLUMNS - 1) + [1e3] * 30)
     assert next_search(seen, domain=domain).began is not None
-    domain, seen = wide([0.5] * 5 + [1e3] * 9)  # more than a third of the columns
+    domain, seen = wide([0.5] * 8 + [1e3] * 14)  # more than a third of the columns
     assert next_search(seen, domain=domain).began is None
+
+
+def test_with_less_than_twenty_columns_none_are_left_out() -> None:
+    domain, seen = wide([0.5] * 3 + [1e3] * (restart.LEAST_COLUMNS - 3))
+    assert next_search(seen, domain=domain).began is not None
+    domain, seen = wide([0.5] * 3 + [1e3] * (restart.LEAST_COLUMNS - 4))
+    assert next_search(seen, domain=domain).began is None
+    domain, seen = wide([0.5] * 3 + [1e3] * (FEW_COLUMNS - 4))
+    assert len(next_search(seen, domain=domain).columns) == FEW_COLUMNS - 1
 
 
 def test_so_many_columns_that_nothing_models_them_are_not_fitted() -> None:
@@ -166,17 +175,17 @@ def test_so_many_columns_that_nothing_models_them_are_not_fitted() -> None:
 
 
 def converged(values: Callable[[Any], Any]) -> tuple[Any, Observations]:
-    """Return a study of 12 columns that begins with its best point, without a fit."""
-    domain, seen = wide([1.0] * 12, fitted=False)
-    order = np.argsort(-values(seen.X))
-    X = np.ascontiguousarray(seen.X[order])
-    return domain, replace(seen, X=X, values=values(X))
+    """Return a study of 24 columns that begins with its best point, without a fit."""
+    X = np.random.default_rng(1).random((60, 24))
+    X = np.ascontiguousarray(X[np.argsort(-values(X))])
+    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(5, len(X))]
+    return make_domain(*[None] * 24), Observations.from_arrays(X, values(X), records=records)
 
 
 def test_the_columns_that_matter_are_fitted_once_and_recalled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    domain, seen = converged(lambda X: 5.0 * X[:, 3] - 20.0 * (X[:, 8] - 0.6) ** 2)
+    domain, seen = converged(lambda X: 5.0 * X[:, 3] + 7.0 * X[:, 8])
     fits = []
     believed = restart.Ensemble.believed
 
@@ -192,10 +201,10 @@ def test_the_columns_that_matter_are_fitted_once_and_recalled(
     seen = replace(seen, records=[*seen.records[:-1], kept])
     assert next_search(seen, domain=domain).columns.tolist() == [3, 8]
     assert len(fits) == 1
-    for n_more, n_fits in ((1, 1), (3, 2)):
+    for n_more, n_fits in ((3, 1), (8, 2)):
         X = np.vstack([seen.X, seen.X[-n_more:] + 1e-3])
         values = np.r_[seen.values, seen.values[-n_more:]]
-        records = [*seen.records, *(Record(25 + i, "complete", {}) for i in range(n_more))]
+        records = [*seen.records, *(Record(60 + i, "complete", {}) for i in range(n_more))]
         next_search(Observations.from_arrays(X, values, records=records), domain=domain)
         assert len(fits) == n_fits
 
@@ -217,7 +226,7 @@ def test_a_fit_by_which_many_columns_matter_is_recorded_too(
     assert restart.FIT in record
 
 
-FEW_OF_TWELVE = [0.5] * 3 + [1e3] * 9
+FEW_OF_MANY = [0.5] * 3 + [1e3] * 21
 
 
 def with_later(
@@ -237,14 +246,14 @@ def with_later(
 
 
 def test_a_search_of_few_of_many_columns_ends_where_it_is_back_at_the_best_point() -> None:
-    domain, seen = wide(FEW_OF_TWELVE)
+    domain, seen = wide(FEW_OF_MANY)
     n = len(seen.y)
     assert next_search(with_later(domain, seen, 0.4, [1.0]), domain=domain).began == n
     assert next_search(with_later(domain, seen, 0.05, [1.0]), domain=domain).began == n + 1
 
 
 def test_a_search_that_found_the_best_point_does_not_end_at_it() -> None:
-    domain, seen = wide(FEW_OF_TWELVE)
+    domain, seen = wide(FEW_OF_MANY)
     n = len(seen.y)
     assert next_search(with_later(domain, seen, 0.05, [20.0]), domain=domain).began is None
     found = with_later(domain, seen, 0.05, [20.0] + [15.0] * restart.PATIENCE)
@@ -263,7 +272,7 @@ def test_a_search_of_all_columns_goes_on_at_the_best_point() -> None:
 
 
 def test_of_many_columns_a_search_begins_after_smaller_gains() -> None:
-    domain, seen = wide(FEW_OF_TWELVE)
+    domain, seen = wide(FEW_OF_MANY)
     spread = float(seen.y.max() - np.median(seen.y))
     between = 0.5 * (restart.ENOUGH + restart.ENOUGH_OF_MANY) * spread
     y = seen.y.copy()
@@ -275,7 +284,7 @@ def test_of_many_columns_a_search_begins_after_smaller_gains() -> None:
 
 
 def test_of_many_columns_searches_in_vain_cost_less_of_the_share() -> None:
-    domain, seen = wide(FEW_OF_TWELVE)
+    domain, seen = wide(FEW_OF_MANY)
     first = with_later(domain, seen, 0.4, [1.0])
     second = with_later(domain, first, 0.4, [1.0], began=len(first.y))
     share = restart.SHARE / (1 + restart.FADING_OF_MANY)
