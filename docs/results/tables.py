@@ -25,6 +25,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("baselines", papers.beside_letham_on_hartmann),
     ("benchmarks", special.report),
     ("gp-mi", papers.known_hyperparameters),
+    ("hdbo", functools.partial(special.bbob, 40)),
     ("hdbo", functools.partial(special.bbob, 20)),
     ("hdbo", functools.partial(special.bbob, 10)),
     ("interactions", special.structures),
