@@ -163,6 +163,7 @@ GRIDS = [
             "HeSBOSampler:d=4",
             "HeSBOSampler:d=6",
             "ALEBOSampler:d=4",
+            "ALEBOSampler:d=6",
             "EISampler",
             "AddGPUCBSampler:published",
             "BAxUSSampler",
