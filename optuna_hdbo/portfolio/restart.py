@@ -208,11 +208,7 @@ def _fitted(domain: Domain, seen: Observations, memory: Memory) -> Fitted:
 
     def refit(last: Fitted | None) -> Fitted:
         # A warm start would keep the lengthscales of the time when other columns seemed to matter.
-        afresh = Memory()
-        Ensemble("matern52", True, (FEW_MATTER,)).believed(domain, seen, FEW_MATTER, afresh)
-        fitted = recall_fit(afresh, f"plain:{FEW_MATTER.key}", domain)
-        assert fitted is not None
-        return fitted
+        return Ensemble("matern52", True, (FEW_MATTER,)).fitted(domain, seen, FEW_MATTER)
 
     return recall_or_refit(memory, FIT, domain, len(seen.y), refit, growth=GROWTH)
 

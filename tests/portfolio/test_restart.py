@@ -187,13 +187,13 @@ def test_the_columns_that_matter_are_fitted_once_and_recalled(
 ) -> None:
     domain, seen = converged(lambda X: 5.0 * X[:, 3] + 7.0 * X[:, 8])
     fits = []
-    believed = restart.Ensemble.believed
+    fitted = restart.Ensemble.fitted
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         fits.append(args)
-        return believed(*args, **kwargs)
+        return fitted(*args, **kwargs)
 
-    monkeypatch.setattr(restart.Ensemble, "believed", counted)
+    monkeypatch.setattr(restart.Ensemble, "fitted", counted)
     search = next_search(seen, domain=domain)
     assert search.columns.tolist() == [3, 8]
     assert len(fits) == 1

@@ -209,7 +209,7 @@ class Ensemble:
             if compared:
                 memory.keep(f"{key}:evidence", evidence.to_json())
             within = self._seen(seen, belief, key, memory)
-            return self._fit(domain, within, belief, warm, widths)
+            return self.fitted(domain, within, belief, warm, widths)
 
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
         within = self._seen(seen, belief, key, memory)
@@ -237,14 +237,18 @@ class Ensemble:
         cache = self._caches.setdefault(key, FactorCache())
         return cache.posterior(fitted, seen.X, seen.y, seen.pending)
 
-    def _fit(
+    def fitted(
         self,
         domain: Domain,
         seen: Observations,
         belief: Belief,
-        warm: Fitted | None,
-        widths: FloatArray | None,
+        warm: Fitted | None = None,
+        widths: FloatArray | None = None,
     ) -> Fitted:
+        """Return a new fit under a belief, from a cold start unless there is a ``warm`` one.
+
+        ``widths`` are those of :meth:`believed`.
+        """
         groups, prior = belief.groups(domain), belief.prior
         n_columns = min(len(groups[0]), domain.breadth)
         cold = cold_start(domain, self.kind, groups, cold_lengthscale(n_columns), 1e-3)
