@@ -64,12 +64,15 @@ def unknown_near(
     x: FloatArray,
     known: FloatArray,
     rng: np.random.Generator,
-    free: BoolArray,
+    free: BoolArray | None = None,
 ) -> FloatArray:
     """Return a point near x (D,) that is not among ``known (n, D)``; x if there is none.
 
-    Only columns marked ``free (D,)`` change: first a single discrete one, then any.
+    A single discrete column changes first, then any. Only those marked ``free (D,)`` do; ``None``
+    for all of them.
     """
+    if free is None:
+        free = np.ones(len(domain), np.bool_)
     taken = {row.tobytes() for row in known}
     rows = x[None]
     columns = np.flatnonzero(free & domain.discrete)

@@ -113,18 +113,17 @@ class TuRBO:
         """Return the point of the largest expected improvement within the region."""
         rng = streams.generator(self.name, seen.step)
         memory = Memory(seen.records)
-        everywhere = np.ones(len(domain), np.bool_)
         run = runs.next_run(seen, runs.follow(seen, self.rule, domain.breadth), self.rule)
         if run is None:  # nothing is known elsewhere: begin at a random point
             x = domain.sample(rng, 1)[0]
-            return Suggestion(unknown_near(domain, x, seen.known, rng, everywhere))
+            return Suggestion(unknown_near(domain, x, seen.known, rng))
         memory.keep(runs.KEY, runs.to_json(run, seen))
         models = self._models(domain, seen, run, memory)
         lengthscales = models[0].posterior.kernel.lengthscales
         region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
         model = draw_model(models, rng)
         x = self._ask(region, run, model, memory, rng)
-        x = unknown_near(domain, x, seen.known, rng, everywhere)
+        x = unknown_near(domain, x, seen.known, rng)
         report = prediction(model.seen, model.posterior, x, model.evidence)
         return Suggestion(x, memory.kept, {**report, LENGTH: run.length})
 

@@ -143,7 +143,7 @@ class VSBO:
             columns = selection.columns(domain)
             x, posterior = self._improve_selected(domain, seen, columns, memory, rng)
         x = domain.canonical(x[None])[0]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         report = prediction(seen, posterior, x[columns])
         if selection is not None:
             report["n_selected"] = len(selection.names)

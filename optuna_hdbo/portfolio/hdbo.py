@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.points import unknown_near
@@ -99,7 +97,7 @@ class HDBO:
             return replace(asked, record={**(asked.record or {}), **search.notes})
         if search.needs_random_points:
             x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
-            x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+            x = unknown_near(domain, x, seen.known, rng)
             record = {QUERY: "restart", **search.said}
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
@@ -144,7 +142,7 @@ class HDBO:
         )
         rng = streams.generator(f"{self.name}:box", seen.step)
         x = domain.snap(zoomed.region.outward(asked.x)[None])[0]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         report = {**asked.report, SIDE: side}
         if LENGTH in report:
             report[LENGTH] = side * float(report[LENGTH])  # in shares of the whole ranges

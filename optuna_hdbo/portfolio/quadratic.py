@@ -111,7 +111,7 @@ class Quadratic:
         low, high = (0.0 - model.centre) / size, (1.0 - model.centre) / size
         u = model.posterior.maximum(low, high, starts, caution)
         x = domain.snap(np.clip(model.centre + size * u, 0.0, 1.0)[None])[0]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         mean, std, _, _ = model.posterior.predict((x - model.centre) / size)
         std = math.hypot(std, math.sqrt(model.posterior.kernel.noise))
         report = {

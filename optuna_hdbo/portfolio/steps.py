@@ -103,7 +103,7 @@ class Stepped:
         for constraint, most in feasibility.constraints:
             values += Analytic.log_feasible(constraint, most)(Z)
         x = Z[int(np.argmax(values))]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         report = prediction(model.seen, posterior, x, model.evidence)
         return Suggestion(x, memory.kept or None, report)
 

@@ -108,7 +108,7 @@ class SubspaceMaximiser:
         _, i, y = found[0]
         x = unknown_near(self.domain, self._point(i, y), known, rng, spaces.free[i])
         if x.tobytes() in taken:
-            x = unknown_near(self.domain, x, known, rng, np.ones(len(x), np.bool_))
+            x = unknown_near(self.domain, x, known, rng)
         return x
 
     def _restricted(self, acquisition: Acquisition) -> Restricted:

@@ -328,7 +328,7 @@ def along_axes(
             if top[0].tobytes() not in taken:
                 return np.array(top[0])
         return np.array(pool[i])
-    return unknown_near(domain, pool[order[0]], known, rng, np.ones(len(domain), np.bool_))
+    return unknown_near(domain, pool[order[0]], known, rng)
 
 
 def _along_active(

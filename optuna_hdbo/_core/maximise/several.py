@@ -131,18 +131,18 @@ class SeveralQueries:
         improvement = _improvement(models, on_front, rng, far=turn == FAR)
         posteriors = [model.posterior for model in models] if improvement is not None else []
         acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
-        effort, everywhere = self.effort.at(len(seen.values)), np.ones(len(domain), np.bool_)
+        effort = self.effort.at(len(seen.values))
         if improvement is not None and turn == CHILD:
             pool = children(domain, within.X[on_front], N_CHILDREN, rng)
             x = _best_unknown(pool, acquisition(pool), seen.known)
-            return unknown_near(domain, x, seen.known, rng, everywhere), models
+            return unknown_near(domain, x, seen.known, rng), models
         if improvement is not None and turn == IN_CUBE:
             region, front = _around(domain, within.X[on_front], rng)
             views = [region.view(posterior) for posterior in posteriors]
             terms = _feasible(region.view_feasibility(feasibility))
             inside = SeveralObjectives(views, improvement, terms)
             x = region.maximise(inside, front, seen.known, rng, effort)
-            return unknown_near(domain, x, seen.known, rng, everywhere), models
+            return unknown_near(domain, x, seen.known, rng), models
         best = _centres(seen.X, merits(ranks), rng)
         if seen.outside is not None:
             best = domain.snap(best)

@@ -57,8 +57,7 @@ class DIRECT:
             if asked or not boxes.go_on(np.array(rows, np.float64), self.epsilon):
                 break  # all of them are running, or nothing is left to divide
         rng = streams.generator(self.name, seen.step)
-        everywhere = np.ones(len(domain), np.bool_)
-        x = unknown_near(domain, domain.sample(rng, 1)[0], seen.known, rng, everywhere)
+        x = unknown_near(domain, domain.sample(rng, 1)[0], seen.known, rng)
         return Suggestion(x, None, {"boxes": float(boxes.n)})
 
 

@@ -98,7 +98,7 @@ class DropoutUCB:
         report = prediction(model.seen, model.posterior, u)
         x[columns] = u
         x = domain.canonical(x[None])[0]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         return Suggestion(x, memory.kept or None, report)
 
     def _filled(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:

@@ -104,7 +104,7 @@ class EI:
         divides = posterior.kernel.is_compiled and not domain.gates
         if self.maximiser == "direct" and divides and isinstance(acquisition, Analytic):
             x = direct(acquisition, domain, min(5000, 100 * len(domain)))
-            x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+            x = unknown_near(domain, x, seen.known, rng)
         else:
             best, effort = good_points(seen.X, feasibility.merit), Effort().at(len(seen.y))
             x = maximise(acquisition, domain, best, seen.known, rng, effort=effort)

@@ -160,7 +160,7 @@ class LineBO:
         taken = {row.tobytes() for row in seen.known}
         free = [i for i in order.tolist() if Z[i].tobytes() not in taken]
         x = Z[free[0]] if free else Z[order[0]]
-        x = unknown_near(domain, x, seen.known, rng, np.ones(len(domain), np.bool_))
+        x = unknown_near(domain, x, seen.known, rng)
         report = {**prediction(seen, posterior, x), "line": float(line.first)}
         return Suggestion(np.array(x), memory.kept, report)
 
