@@ -146,9 +146,8 @@ class Search:
 
         cold = start(self._D)
         marginal = self._evidence.marginals(cold)[0]
-        screened = log_mean(self._evidence.screen(marginal, self.pairs, cold), axis=1)
-        order = np.argsort(-screened, kind="stable")[:MOST_AFRESH].tolist()
-        found = [self._afresh([self.pairs[o]]) for o in order]
+        _, order = self._screened(marginal, self.pairs, cold)
+        found = [self._afresh([self.pairs[o]]) for o in order[:MOST_AFRESH]]
         best = max(found, key=lambda each: each[1])
         if score(*best) <= score(self.fit, self._model(self.fit).log_posterior(self.fit)):
             return False
@@ -165,12 +164,9 @@ class Search:
         """Take in a promising pair that is convincing under a fresh fit; tell whether one was."""
         marginals, terms = self._evidence.marginals(self.fit), self.fit.terms[self._D :]
         rest = [pair for pair in self.pairs if pair not in terms]
-        order = np.argsort(
-            -log_mean(self._evidence.screen(marginals[0], rest, self.fit), axis=1), kind="stable"
-        )
+        _, order = self._screened(marginals[0], rest, self.fit)
         found = [
-            (self._evidence.of([rest[o]], self.fit, marginals)[0], rest[o])
-            for o in order[:BATCH].tolist()
+            (self._evidence.of([rest[o]], self.fit, marginals)[0], rest[o]) for o in order[:BATCH]
         ]
         promising = [pair for value, pair in sorted(found, reverse=True) if value > 0.0]
         if not promising:
@@ -207,14 +203,21 @@ class Search:
         n = math.comb(self._D, max(len(term) for term in block))
         return log_odds(n) + _MARGIN
 
+    def _screened(
+        self, marginal: Marginal, terms: Sequence[Term], fit: Fit
+    ) -> tuple[FloatArray, list[int]]:
+        """Return the evidence for each term at the noise of a fit, and their places by it."""
+        values = log_mean(self._evidence.screen(marginal, terms, fit), axis=1)
+        return values, np.argsort(-values, kind="stable").tolist()
+
     def _next_terms(self) -> list[Term]:
         """Return the terms that the data ask for most: some pairs, or else a triple."""
         marginals, have = self._evidence.marginals(self.fit), set(self.fit.terms)
         rest = [pair for pair in self.pairs if pair not in have]
         if not rest:
             return []
-        screened = log_mean(self._evidence.screen(marginals[0], rest, self.fit), axis=1)
-        order = np.argsort(-screened, kind="stable")[:BATCH].tolist()
+        screened, ranked = self._screened(marginals[0], rest, self.fit)
+        order = ranked[:BATCH]
         beyond = [
             self._evidence.of([rest[o]], self.fit, marginals)[0] - self._bar([rest[o]])
             for o in order
