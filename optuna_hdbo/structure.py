@@ -266,7 +266,8 @@ def get_selections(study: Study) -> list[Selection]:
         raise ValueError(
             "study must have been sampled by VSBOSampler until it selected parameters, but none "
             f"of the {len(trials)} trials of {study.study_name!r} carries a selection. The first "
-            "one is made once n_startup_trials + n_vs observations are there."
+            "one is made once n_startup_trials + n_vs observations are there, and none where "
+            "the sampler's setting important names the parameters."
         )
     return found
 

@@ -92,6 +92,36 @@ def check_decomposition(
     return groups
 
 
+def check_names(name: str, names: Any) -> tuple[str, ...]:
+    """Return parameter names as a tuple; ``ValueError`` unless they are some, none repeated."""
+    if not _is_list(names) or not all(isinstance(item, str) for item in names):
+        raise ValueError(
+            f'{name} must be a list of parameter names, such as ["lr", "depth"], '
+            f"but got {names!r}."
+        )
+    if not len(names):
+        raise ValueError(
+            f"{name} must have at least one parameter name, but got {names!r}. Add one, or pass "
+            "None."
+        )
+    found = tuple(names)
+    if repeated := sorted({item for item in found if found.count(item) > 1}):
+        raise ValueError(
+            f"{name} must have every parameter name once, but got {repeated} more than once in "
+            f"{names!r}. Leave out the repetitions."
+        )
+    return found
+
+
+def check_names_known(name: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Raise ``ValueError`` unless the study has all these parameters."""
+    if unknown := sorted(set(names) - set(known)):
+        raise ValueError(
+            f"{name} must name parameters of the study, but got {unknown}; "
+            f"the study has {sorted(known)}."
+        )
+
+
 def check_group_sizes(
     decomposition: Sequence[Sequence[str]] | None, max_group_size: int | None
 ) -> None:
@@ -107,12 +137,13 @@ def check_group_sizes(
         )
 
 
-def _is_lists_of_names(value: object) -> bool:
-    def is_list(item: object) -> bool:
-        return isinstance(item, Iterable) and isinstance(item, Sized) and not isinstance(item, str)
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and isinstance(value, Sized) and not isinstance(value, str)
 
-    return is_list(value) and all(
-        is_list(group) and all(isinstance(name, str) for name in group)
+
+def _is_lists_of_names(value: object) -> bool:
+    return _is_list(value) and all(
+        _is_list(group) and all(isinstance(name, str) for name in group)
         for group in value  # type: ignore[attr-defined]
     )
 

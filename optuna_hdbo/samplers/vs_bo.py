@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from typing import Any
 from typing import Literal
 
 from optuna_hdbo.samplers.published import PublishedSampler
 
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from optuna.samplers import BaseSampler
 
     from optuna_hdbo.methods.vs_bo import VSBO
@@ -30,6 +34,12 @@ class VSBOSampler(PublishedSampler):
 
     Parameters
     ----------
+    important : sequence of str, or None
+        The parameters that matter, by name, where they are known; ``None`` to select them. With
+        names, every trial after startup maximises an upper confidence bound over these parameters
+        and those that decide whether they are active. The others stay at the centre of their range
+        (VS-GP-UCB, Algorithm 6 of the paper). ``n_vs``, ``criterion``, ``gain``, ``n_is``,
+        ``unimportant``, ``n_draws``, ``whole_every`` and ``additive`` must then be left out.
     n_vs : int
         Observations between two selections, at least 2. Selections by ``"gain"`` come no more
         often than observations grow by a tenth.
@@ -75,8 +85,9 @@ class VSBOSampler(PublishedSampler):
     Raises
     ------
     ValueError
-        For a setting outside of its range, naming it, when the sampler is built; and in a study
-        with several objectives.
+        For a setting outside of its range, naming it, when the sampler is built; for ``important``
+        names that no parameter has, as soon as the parameters are known; and in a study with
+        several objectives.
 
     Examples
     --------
@@ -93,9 +104,30 @@ class VSBOSampler(PublishedSampler):
 
         return VSBO
 
+    @classmethod
+    def as_published(cls, **overrides: Any) -> Self:
+        """Return the sampler with the settings of its method's paper.
+
+        They are described with the method, and in the table of the method's page. With
+        ``important``, the paper's settings of selections are left out.
+
+        Parameters
+        ----------
+        **overrides
+            Settings that take the place of the paper's.
+        """
+        from optuna_hdbo.methods.vs_bo import OF_SELECTIONS
+
+        if overrides.get("important") is None:
+            return super().as_published(**overrides)
+        published = cls._method_class().published
+        kept = {name: value for name, value in published.items() if name not in OF_SELECTIONS}
+        return cls(**{**kept, **overrides})
+
     def __init__(
         self,
         *,
+        important: Sequence[str] | None = None,
         n_vs: int = 20,
         criterion: Literal["gain", "momentum", "forward"] = "gain",
         gain: float = 6.0,
@@ -114,6 +146,7 @@ class VSBOSampler(PublishedSampler):
         consider_pruned_trials: bool = True,
     ) -> None:
         method = self._method_class()(
+            important=important,
             n_vs=n_vs,
             criterion=criterion,
             gain=gain,

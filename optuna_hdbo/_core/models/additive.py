@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.checks import check_names_known
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -105,11 +106,7 @@ class AdditiveModel:
         if self.decomposition is None:
             return
         named = {name for group in self.decomposition for name in group}
-        if unknown := sorted(named - set(domain.names)):
-            raise ValueError(
-                f"decomposition must name parameters of the study, but got {unknown}; "
-                f"the study has {sorted(domain.names)}."
-            )
+        check_names_known("decomposition", named, domain.names)
         left = sorted(set(domain.names) - named)
         if left and self.ungrouped == "error":
             raise ValueError(

@@ -23,6 +23,7 @@ from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.ensemble import n_fit_steps
 from optuna_hdbo._core.models.ensemble import starts_of_fit
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.variables.selection import Columns
 
 
@@ -45,6 +46,15 @@ def restricted(domain: Domain, columns: IntArray) -> Domain:
             for c, conditions in domain.gates.items()
             if c in place
         },
+    )
+
+
+def observed_in(seen: Observations, columns: IntArray) -> Observations:
+    """Return the same observations and pending points, in some columns."""
+    return replace(
+        seen,
+        X=np.ascontiguousarray(seen.X[:, columns]),
+        pending=np.ascontiguousarray(seen.pending[:, columns]),
     )
 
 

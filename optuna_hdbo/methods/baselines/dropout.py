@@ -8,7 +8,6 @@ there): at random, with the values of the best trial, or with either.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from typing import ClassVar
 from typing import Literal
@@ -31,6 +30,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
@@ -88,11 +88,7 @@ class DropoutUCB:
         columns = np.array(domain.with_deciding(drawn), np.int64)
         part = restricted(domain, columns)
         x = self._filled(domain, seen, rng)
-        within = replace(
-            seen,
-            X=np.ascontiguousarray(seen.X[:, columns]),
-            pending=np.ascontiguousarray(seen.pending[:, columns]),
-        )
+        within = observed_in(seen, columns)
         width = root_beta(self.beta, len(seen.y), len(part), len(part))
         u, model = self._queries.query(part, within, memory, width, rng, self._constraints)
         report = prediction(model.seen, model.posterior, u)
