@@ -54,10 +54,9 @@ class Expert:
         The same below :data:`FEW_COLUMNS` columns, where it differs.
     branches : bool
         Whether it suits domains in which not all columns are always active.
-    no_branches : bool
-        Whether it suits domains in which all columns are always active.
     takes_over : bool
-        Whether it makes all queries where it is ready, and none where it is not.
+        Whether it makes all queries in domains with branches where it is ready, and none there
+        where it is not. In other domains it is one of the experts.
     default : bool
         Whether it takes part unless the user chooses the experts.
     begins_anew : bool
@@ -75,7 +74,6 @@ class Expert:
     prior: Credit = PRIOR
     prior_of_few: Credit | None = None
     branches: bool = True
-    no_branches: bool = True
     takes_over: bool = False
     default: bool = True
     begins_anew: bool = True
@@ -89,7 +87,7 @@ class Expert:
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
-        suited = self.branches if domain.gates else self.no_branches
+        suited = self.branches or not domain.gates
         suited = suited and (self.categorical or not domain.categorical.any())
         return suited and self.least <= len(domain) <= self.most
 
@@ -129,7 +127,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         ),
         "steps": Expert(
             lambda deterministic: Stepped(deterministic_objective=deterministic is not False),
-            no_branches=False,
+            most=MOST_MODELLED_COLUMNS,
             takes_over=True,
             begins_anew=False,
         ),

@@ -89,7 +89,8 @@ class HDBO:
         searches = branches if domain.gates else restart
         search = searches.next_search(domain, of_all, rng, allowed=self._may_begin_anew)
         names = self.experts_for(search.domain)
-        names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
+        if domain.gates:
+            names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
         if search.began is None:
             asked = self._everywhere.suggest(
                 domain, search.seen, streams, names, may_refine=may_refine(search.seen)
@@ -110,6 +111,8 @@ class HDBO:
 
     def _taking_over(self, domain: Domain, seen: Observations) -> tuple[str, ...]:
         """Return the experts that are to make this query alone, if there are some."""
+        if not domain.gates:
+            return ()
         return tuple(
             name
             for name in self.experts_for(domain)

@@ -78,8 +78,7 @@ class Panel:
             Share of the parameters' ranges that the columns of the domain have.
         """
         rng = streams.generator("hdbo", seen.step)
-        n, D = seen.X.shape
-        names = tuple(name for name in names if EXPERTS[name].least_observations(D) <= n) or names
+        names = tuple(n for n in names if self._takes_part(n, domain, seen)) or names
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
         prior = {name: EXPERTS[name].prior_in(domain) for name in names}
@@ -100,6 +99,12 @@ class Panel:
         name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)
         return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
+
+    def _takes_part(self, name: str, domain: Domain, seen: Observations) -> bool:
+        expert = EXPERTS[name]
+        if expert.least_observations(seen.X.shape[1]) > len(seen.X):
+            return False
+        return not expert.takes_over or self.is_ready(name, domain, seen)
 
     def _ready(self, order: list[str], domain: Domain, seen: Observations) -> Iterator[str]:
         """Yield the experts that can use the observations, the first one if none says so."""

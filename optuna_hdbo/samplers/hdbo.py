@@ -40,9 +40,9 @@ class HDBOSampler(MethodSampler):
         a quadratic model around the best trial, for valleys along any direction, 10 to 40
         numerical parameters, as long as it explains values that it has not seen;
     ``"steps"``
-        points spread around the best trials, for objectives that repeat values, such as error
-        rates. It makes all queries while they do, in studies where some trials have parameters
-        that others have not;
+        points spread around the best trials, while values repeat as error rates do, up to 200
+        parameters. It makes all queries then in studies where some trials have parameters that
+        others have not;
     ``"selection"``
         the few parameters that matter (:class:`VSBOSampler`); not by default.
 

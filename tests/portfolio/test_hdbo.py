@@ -63,9 +63,10 @@ def test_all_experts_are_asked_in_time() -> None:
 
 def test_experts_suit_the_number_of_parameters() -> None:
     few, many = make_domain(None, None), make_domain(*[None] * (MOST_MODELLED_COLUMNS + 1))
-    assert set(HDBO().experts_for(few)) == {"local", "global", "tree"}
+    assert set(HDBO().experts_for(few)) == {"local", "global", "tree", "steps"}
     some = make_domain(*[None] * 20)
-    assert set(HDBO().experts_for(some)) == {"local", "global", "tree", "groups", "quadratic"}
+    every = {"local", "global", "tree", "groups", "quadratic", "steps"}
+    assert set(HDBO().experts_for(some)) == every
     assert set(HDBO().experts_for(many)) == {"subspaces"}
     assert HDBO(experts=["tree"]).experts_for(many) == ("tree",)
 

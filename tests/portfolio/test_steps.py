@@ -1,4 +1,4 @@
-"""The steps expert: when it takes over, and what it suggests."""
+"""The steps expert: when it takes part or takes over, and what it suggests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio import steps
-from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.steps import APART
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
@@ -36,6 +35,14 @@ def smooth(x: np.ndarray) -> float:
 
 def stepped(x: np.ndarray) -> float:
     return float(np.floor(10.0 * smooth(x)))
+
+
+def bowl(x: np.ndarray) -> float:
+    return -float(((x - 0.3) ** 2).sum())
+
+
+def rounded_bowl(x: np.ndarray) -> float:
+    return float(np.floor(10.0 * bowl(x)))
 
 
 def observations(values: list[float], gap: float = 0.1) -> Observations:
@@ -142,7 +149,7 @@ def test_a_step_reaches_as_far_as_the_nearest_equal_value() -> None:
     assert not on_known_step(Z, X[:1], values[:1]).any()
 
 
-def test_it_makes_all_queries_where_values_repeat_and_none_elsewhere() -> None:
+def test_with_branches_it_makes_all_queries_where_values_repeat_and_none_elsewhere() -> None:
     for f, expected in ((stepped, {"steps"}), (smooth, {"local", "global", "groups"})):
         ledger = Ledger.started(CONDITIONAL, 20, f)
         assert (repeated(ledger.seen()) >= LEAST_REPEATED) == (f is stepped)
@@ -162,10 +169,26 @@ def test_it_is_never_ready_where_equal_points_may_differ() -> None:
         assert (record[credit.KEY] == "steps") == expected
 
 
-def test_it_suits_domains_with_branches_only() -> None:
-    assert EXPERTS["steps"].suits(CONDITIONAL)
-    assert not EXPERTS["steps"].suits(make_domain(None, None, "3"))
-    assert "steps" not in HDBO().experts_for(make_domain(None, None, "3"))
+def test_without_branches_it_is_one_of_the_experts_where_values_repeat() -> None:
+    domain = make_domain(None, None, None)
+    assert "steps" in HDBO().experts_for(domain)
+    for f, repeats in ((rounded_bowl, True), (bowl, False)):
+        ledger = Ledger.started(domain, 20, f)
+        assert (repeated(ledger.seen()) >= LEAST_REPEATED) == repeats
+        records = [suggestion.record or {} for suggestion in ledger.run(HDBO(), 12)]
+        of_steps = sum(record[credit.KEY] == "steps" for record in records)
+        assert 0 < of_steps < len(records) if repeats else of_steps == 0
+
+
+def test_where_no_values_repeat_the_choice_is_as_if_it_did_not_exist() -> None:
+    """An expert that takes no part has no say in the random numbers of the choice either."""
+    domain = make_domain(None, None, None)
+    others = [name for name in HDBO().experts_for(domain) if name != "steps"]
+    points = [
+        np.array([suggestion.x for suggestion in Ledger.started(domain, 20, bowl).run(method, 8)])
+        for method in (HDBO(), HDBO(experts=others))
+    ]
+    np.testing.assert_array_equal(*points)
 
 
 @pytest.mark.parametrize("violation", [1.0, -1.0])
