@@ -48,7 +48,10 @@ N_BEST = 8
 
 STEP, CHANGED = 0.15, 0.1
 """Standard deviation of the steps from the best points, in shares of the ranges, and the share of
-the categorical columns that change."""
+the categorical columns that change. So do columns whose values are further apart than a step."""
+
+MOST_CHANGED = 2.0
+"""At most this many of these columns change in the mean."""
 
 EXPLORED = 0.3
 """Share of the queries that go to a branch that is drawn. Branches with few trials are drawn more
@@ -135,10 +138,17 @@ def candidates(
     uniform = domain.sample(rng, N_NEAR)
     moved = centres + STEP * rng.standard_normal(centres.shape)
     moved = 1.0 - np.abs(1.0 - np.abs(moved))  # reflected at the bounds
-    changes = rng.random(centres.shape) < CHANGED
-    moved = np.where(domain.categorical, np.where(changes, uniform, centres), moved)
+    coarse = domain.categorical | _coarse(domain)
+    changes = rng.random(centres.shape) < min(CHANGED, MOST_CHANGED / max(coarse.sum(), 1))
+    moved = np.where(coarse, np.where(changes, uniform, centres), moved)
     moved = np.where(domain.active(centres), moved, uniform)
     return domain.snap(np.concatenate([moved, uniform[:N_UNIFORM]]))
+
+
+def _coarse(domain: Domain) -> BoolArray:
+    """Mark the columns (D,) whose neighbouring values are further apart than a step."""
+    levels = [np.inf if grid is None else len(grid) for grid in domain.grids]
+    return np.array([(n - 1) * STEP < 1.0 for n in levels])
 
 
 def of_rare_branch(

@@ -83,6 +83,18 @@ def test_most_candidates_are_near_the_best_points() -> None:
     assert 0.85 < kept < 1.0
 
 
+def test_columns_of_few_values_change_in_few_candidates_and_places() -> None:
+    """A step of .15 never leads from one of two values to the other."""
+    domain = make_domain(*[2] * 100, None)
+    x = domain.snap(np.zeros((1, 101)))
+    Z = candidates(domain, x, np.zeros(1), np.random.default_rng(0))[:N_NEAR]
+    n_changed = (x != Z)[:, :100].sum(axis=1)
+    assert 0.5 < n_changed.mean() < 1.5  # two are drawn anew, every other one as it was
+    assert Z[:, 100].std() > 0.05
+    many = candidates(make_domain(50), x[:, :1], np.zeros(1), np.random.default_rng(0))[:N_NEAR]
+    assert np.median(np.abs(many - x[0, 0])) < 0.15  # a column of fifty values moves by steps
+
+
 @pytest.mark.parametrize("constrained", [False, True])
 def test_the_best_candidate_improves_on_the_best_feasible_value(
     monkeypatch: pytest.MonkeyPatch, constrained: bool
