@@ -115,7 +115,7 @@ def repeated(seen: Observations) -> float:
     """Return the share of the better half of the points that repeat another one's value.
 
     Only feasible points in the domain count. Points that are close to each other do not repeat
-    their values.
+    their values. Infinite values do not count as repeated: those of failures are equal, too.
     """
     rows = np.flatnonzero(seen.feasible)
     rows = rows[np.argsort(-seen.values[rows], kind="stable")][: (len(rows) + 1) // 2]
@@ -123,7 +123,8 @@ def repeated(seen: Observations) -> float:
         return 0.0
     values, X = seen.values[rows], seen.X[rows]
     apart = np.abs(np.diff(X, axis=0)).max(axis=1) > APART
-    return float(((np.diff(values) == 0.0) & apart).sum()) / len(rows)
+    equal = (values[1:] == values[:-1]) & np.isfinite(values[1:])
+    return float((equal & apart).sum()) / len(rows)
 
 
 def candidates(

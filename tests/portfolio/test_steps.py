@@ -55,6 +55,8 @@ def test_repeated_values_among_the_better_half_count() -> None:
     assert repeated(observations([5.0, 1.0, 5.0, 2.0, 3.0, 1.0, 4.0, 1.0])) == 1 / 4
     assert repeated(observations([5.0] * 8)) == 3 / 4
     assert repeated(observations([5.0])) == 0.0
+    assert repeated(observations([np.inf] * 8)) == 0.0
+    assert repeated(observations([1e308, -1e308, 1e308, -1e308])) == 1 / 2
 
 
 def test_points_that_are_close_do_not_repeat_a_value() -> None:
