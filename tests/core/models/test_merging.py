@@ -241,6 +241,15 @@ def test_a_wrong_group_is_taken_apart() -> None:
     assert sorted(merge(evidence, [(0, 2), (1, 3)], 4, 80, 0)) == [(0, 1), (2, 3)]
 
 
+def test_all_splits_are_scored_before_a_climb_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that the derivatives put behind all others."""
+    monkeypatch.setattr(merging, "N_TRIED", 0)
+    X, y = draw([(0, 1), (2,), (3,), (4,)], affordable(80, 30), 5, 0)
+    for start in ([(0, 1, 2), (3, 4)], [(0, 1), (2, 3), (4,)]):
+        evidence = Evidence(begin(5), X, y)
+        assert sorted(merge(evidence, start, 3, 80, 0)) == [(0, 1), (2,), (3,), (4,)]
+
+
 def test_a_search_scores_as_many_groupings_as_it_may_and_none_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -257,7 +266,7 @@ def test_a_search_scores_as_many_groupings_as_it_may_and_none_twice(
         scored.clear()
         evidence = Evidence(begin(6), X, y)
         merge(evidence, alone(6), 3, n, 20)
-        assert min(n, 20) <= evidence.n_scored <= n + merging.N_TRIED
+        assert min(n, 20) <= evidence.n_scored <= n + merging.N_TRIED + 6  # and the splits
         assert len(scored) == len(set(scored)) == evidence.n_scored
 
 

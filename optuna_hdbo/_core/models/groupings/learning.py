@@ -33,7 +33,7 @@ FIRST_LENGTHSCALES = (0.3, 0.6)
 """Lengthscales of all columns, as shares of their range, at which a first search is made."""
 
 FIRST_FORCED, LATER_FORCED = 8, 4
-"""Merges that a search tries although they seem to lose."""
+"""Merges that a search tries although they seem to lose, of a first fit and of later ones."""
 
 FORCE_EVERY = 3
 """Searches from one that tries such merges to the next, after the first one."""
@@ -99,7 +99,7 @@ class Learning:
         best = likeliest(kernel, *self._points, self._size, self._n)
         kernel, value = self._fit(join(best), None)
         for _ in range(MOST_ROUNDS):
-            evidence, found = self._search(kernel, LATER_FORCED)
+            evidence, found = self._search(kernel, FIRST_FORCED)
             before = kernel
             kernel, value = self._better(kernel, value, found)
             if kernel is before:

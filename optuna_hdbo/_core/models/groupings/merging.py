@@ -3,7 +3,7 @@
 Neighbours of a grouping have two groups merged, a column taken out of its group, a column moved to
 another one, or two columns exchanged. There are hundreds, and scoring one takes a Cholesky factor.
 So they are ranked by the derivative of the log evidence towards them, for which all share one
-inverse matrix, and only the first few are scored.
+inverse matrix, and only the first few are scored. Before a climb ends, all splits are scored too.
 
 Where three columns interact, two of them together often gain less than a join costs, and the climb
 stops. So the most promising merges are then made although they lose, one after the other, and the
@@ -60,6 +60,16 @@ class Change:
 def less(group: Group, column: int) -> Group:
     """Return a group without one of its columns."""
     return tuple(c for c in group if c != column)
+
+
+def splits(groups: Sequence[Group]) -> list[Change]:
+    """Return all changes that take one column out of its group."""
+    return [
+        Change((group,), ((less(group, c), ()), ((c,), ())))
+        for group in groups
+        if len(group) > 1
+        for c in (group if len(group) > 2 else group[:1])  # a pair has one way to be split
+    ]
 
 
 class Neighbours:
@@ -153,12 +163,11 @@ class Neighbours:
 
     def _splits(self, j: int) -> FloatArray:
         A = self._groups[j]
-        columns = A if len(A) > 2 else A[:1]  # a pair has one way to be split
-        rests = [self._at[less(A, c)] for c in columns]
-        gains = self._own[rests] + self._own[list(columns)] - self._own[self._at[A]]
-        return self._add(
-            lambda i: Change((A,), ((less(A, columns[i]), ()), ((columns[i],), ()))), gains
-        )
+        changes = splits([A])
+        rests = [self._at[change.made[0][0]] for change in changes]
+        columns = [change.made[1][0][0] for change in changes]
+        gains = self._own[rests] + self._own[columns] - self._own[self._at[A]]
+        return self._add(lambda i: changes[i], gains)
 
     def _moves(self, j: int, c: int) -> FloatArray:
         A, rest = self._groups[j], self._at[less(self._groups[j], c)]
@@ -249,17 +258,27 @@ class Climb:
         )
 
     def top(self, groups: Sequence[Group]) -> tuple[list[Group], float]:
-        """Return the grouping where a climb from ``groups`` ends, and its log posterior."""
-        posterior = self._evidence.log_posterior
-        here, value = list(groups), posterior(groups)
+        """Return the grouping where a climb from ``groups`` ends, and its log posterior.
+
+        A derivative says little about a split, which takes away all that two parts explain
+        together. So before a climb ends, all splits are scored. They are as many as the columns
+        that share a group, or fewer.
+        """
+        here, value = list(groups), self._evidence.log_posterior(groups)
         while not self.ended:
-            around = [change.of(here) for change in self.around(here)[0]]
-            values = [posterior(neighbour, here) for neighbour in around]
-            best = around[int(np.argmax(values))] if around else here
-            if posterior(best) <= value + _LEAST_GAIN:
+            best = self._best(self.around(here)[0], here)
+            if self._evidence.log_posterior(best) <= value + _LEAST_GAIN:
+                best = self._best(splits(here), here)
+            if self._evidence.log_posterior(best) <= value + _LEAST_GAIN:
                 break
-            here, value = best, posterior(best)
+            here, value = best, self._evidence.log_posterior(best)
         return here, value
+
+    def _best(self, changes: Sequence[Change], here: list[Group]) -> list[Group]:
+        """Return the likeliest grouping that one of some changes makes; ``here`` without any."""
+        around = [change.of(here) for change in changes]
+        values = [self._evidence.log_posterior(neighbour, here) for neighbour in around]
+        return around[int(np.argmax(values))] if around else here
 
 
 def merge(
