@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from formats import bold
@@ -159,61 +157,6 @@ def models() -> list[str]:
             ]
         ),
     ]
-
-
-FUNCTIONS = {
-    "six with interactions": ("draws", "uneven", "friedman", "twice", "products", "mixed"),
-    "one without": ("singles",),
-}
-
-
-def structures() -> list[str]:
-    """Return rows of how often known interactions are found."""
-    lines = read("structures")
-    rows = []
-    for title, families in FUNCTIONS.items():
-        for sampler in ("random", "tpe"):
-            for dim in (12, 30):
-                runs = [
-                    line
-                    for line in lines
-                    if line["sampler"] == sampler
-                    and line["function"] in {f"{f}-{dim}" for f in families}
-                ]
-                rows.append(
-                    _structure([title, str(dim), "TPE" if sampler == "tpe" else sampler], runs)
-                )
-    return rows
-
-
-def _structure(head: list[str], runs: Sequence[Mapping[str, Any]]) -> str:
-    right, wrong, missed, n_pairs = (
-        sum(run[key] for run in runs) for key in ("right", "wrong", "missed", "n_pairs")
-    )
-    f1 = f"{2 * right / (2 * right + wrong + missed):.2f}" if right else ""
-    rand, seconds = np.mean([r["rand"] for r in runs]), np.median([r["seconds"] for r in runs])
-    cells = [str(len(runs)), f1, f"{wrong} of {n_pairs}", f"{rand:.2f}", f"{seconds:.1f} s"]
-    return listed([*head, *cells])
-
-
-SAMPLERS = {"random": "random", "tpe": "TPE", "AddGPUCBSampler": "`AddGPUCBSampler`"}
-
-
-def readme_example() -> list[str]:
-    """Return rows of the interactions that are found in the README's example."""
-    lines = read("readme_example")
-    rows = []
-    for sampler, title in SAMPLERS.items():
-        for n_trials in (100, 200):
-            runs = [
-                line
-                for line in lines
-                if (line["sampler"], line["n_trials"]) == (sampler, n_trials)
-            ]
-            found = sum(run["group"] for run in runs)
-            false = sum(run["false"] for run in runs)
-            rows.append(listed([title, str(n_trials), f"{found} of {len(runs)}", str(false)]))
-    return rows
 
 
 def found_optima() -> list[str]:

@@ -15,11 +15,13 @@ from collections.abc import Callable
 
 import papers
 import special
+import structure
 from grids import GRIDS
 
 
 TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     *((grid.page, grid.rows) for grid in GRIDS),
+    ("add-gp-ucb", structure.first_groupings),
     ("bamsoo", special.tree_losses),
     ("baselines", papers.beside_letham),
     ("baselines", papers.beside_letham_on_hartmann),
@@ -28,8 +30,8 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("hdbo", functools.partial(special.bbob, 40)),
     ("hdbo", functools.partial(special.bbob, 20)),
     ("hdbo", functools.partial(special.bbob, 10)),
-    ("interactions", special.structures),
-    ("interactions", special.readme_example),
+    ("interactions", structure.structures),
+    ("interactions", structure.readme_example),
     ("search-spaces", special.conditional),
     ("search-spaces", special.models),
     ("several-objectives", special.hypervolumes),

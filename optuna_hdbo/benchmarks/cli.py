@@ -9,6 +9,7 @@ Examples
     overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
     constraints --rivals random,gp,GPUCBSampler --seeds 0-9
     structure --rivals random,tpe --seeds 0-4
+    groups --seeds 0-9 --trials 200,300
     speed --out before.json
     speed --against before.json
     endurance --rivals random,GPUCBSampler --problems levy-20 --trials 3000
@@ -34,6 +35,7 @@ import optuna
 from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
+from optuna_hdbo.benchmarks.measure import groups
 from optuna_hdbo.benchmarks.measure import overhead
 from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure import speed
@@ -54,6 +56,8 @@ MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
 """Problems with several objectives, reported ones and those for tuning."""
 
 PROBLEMS = "names, or 'report' or 'tune' for all problems of that purpose"
+
+STUDIES_FILE = "file with a line per study; those that it has are not run again"
 
 
 def problem_names(text: str) -> list[str]:
@@ -208,6 +212,7 @@ def _add_structure(parser: argparse.ArgumentParser) -> None:
     add("--problems", default="report", help=PROBLEMS)
     add("--rivals", default="random", help="samplers of the studies (default: %(default)s)")
     add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the problems and the samplers")
+    add("--out", type=Path, help=STUDIES_FILE)
 
 
 def _structure(args: argparse.Namespace) -> int:
@@ -215,7 +220,23 @@ def _structure(args: argparse.Namespace) -> int:
     names = [n for piece in args.problems.split(",") for n in known.get(piece, (piece,))]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     use_one_thread()
-    print(structure.compare(names, registry.split(args.rivals), parse_seeds(args.seeds)))
+    labels, seeds = registry.split(args.rivals), parse_seeds(args.seeds)
+    print(structure.compare(names, labels, seeds, args.out))
+    return 0
+
+
+def _add_groups(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--sums", default=",".join(groups.SUMS), help="kinds of sums (default: %(default)s)")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the draws")
+    add("--trials", default="200", help="random trials, such as 200,300 (default: %(default)s)")
+    add("--out", type=Path, help=STUDIES_FILE)
+
+
+def _groups(args: argparse.Namespace) -> int:
+    use_one_thread()
+    sums, trials = args.sums.split(","), [int(n) for n in args.trials.split(",")]
+    print(groups.compare(sums, parse_seeds(args.seeds), trials, args.out))
     return 0
 
 
@@ -271,6 +292,7 @@ _COMMANDS = {
     ),
     "speed": (_add_speed, _speed, "time kernels and trials, and compare with earlier times"),
     "structure": (_add_structure, _structure, "measure how often known interactions are found"),
+    "groups": (_add_groups, _groups, "measure how close learned groups are to known ones"),
     "endurance": (_add_endurance, _endurance, "measure time and memory of long studies"),
     "list": (_add_list, _list, "name the problems, their seeds, and the rivals"),
 }

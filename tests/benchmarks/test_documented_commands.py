@@ -19,7 +19,7 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 
 PREFIX = ["python", "-m", "optuna_hdbo.benchmarks"]
-TRIALS = {"run": "2", "constraints": "2", "overhead": "1", "endurance": "12"}
+TRIALS = {"run": "2", "constraints": "2", "overhead": "1", "endurance": "12", "groups": "12"}
 
 
 def arguments_of(page: Path) -> list[list[str]]:
@@ -68,6 +68,8 @@ def shrunk(words: list[str]) -> list[str]:
         )
     elif args.command == "constraints":
         put("--problems", args.problems.split(",")[0])
+    elif args.command == "groups":
+        put("--sums", args.sums.split(",")[0])
     if "--seeds" in words:
         put("--seeds", str(cli.parse_seeds(args.seeds)[0]))
     if args.command in TRIALS:

@@ -189,7 +189,7 @@ def _key(result: Mapping[str, Any]) -> Run:
     return Run(result["problem"], result["rival"], result["seed"], result["n_trials"])
 
 
-def _append(path: Path, result: Mapping[str, Any]) -> None:
+def append(path: Path, result: Mapping[str, Any]) -> None:
     """Append a line in one write, so that two writers of one file do not mix lines."""
     line = json.dumps(result) + "\n"
     with path.open("ab+") as file:
@@ -219,7 +219,7 @@ def run_all(runs: Sequence[Run], out: Path, jobs: int = 1) -> int:
                 say(f"{label}: failed: {error!r}")
                 continue
             result = future.result()
-            _append(out, result)
+            append(out, result)
             reached = "regret" if "regret" in result else "hypervolume"
             say(f"{label}: {reached} {result[reached][-1]:.4g}, {result['wall']['total']:.1f} s")
     return n_failed

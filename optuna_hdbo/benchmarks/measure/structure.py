@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import asdict
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import optuna
 
 from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.measure.lines import Lines
 from optuna_hdbo.benchmarks.problems import structured
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.rivals import registry
@@ -87,35 +93,53 @@ def adjusted_rand(
     return 1.0 if most == expected else (len(a & b) - expected) / (most - expected)
 
 
-def compare(names: Sequence[str], labels: Sequence[str], seeds: Sequence[int]) -> str:
+def compare(
+    names: Sequence[str],
+    labels: Sequence[str],
+    seeds: Sequence[int],
+    out: Path | None = None,
+) -> str:
     """Return a Markdown table, one row per function and sampler.
+
+    Studies that ``out`` has are not run again.
 
     Raises
     ------
     ValueError
-        For an unknown name, and a seed that does not have its purpose.
+        For an unknown name, a seed that does not have its purpose, and a file that cannot be used.
     """
     lines = [
         "| Function | Sampler | Trials | Studies | F1 of pairs | False | Rand index | CPU |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    every: list[Found] = []
+    kept, every = Lines(out), []
     for name in names:
         for label in labels:
             problems = [structured.make(name, seed) for seed in seeds]
             n = max(n for dim, n in TRIALS.items() if dim <= max(12, problems[0].dim))
-            found = [assess(problem, studied(problem, label, n)) for problem in problems]
+            found = []
+            for problem in problems:
+                key = {"function": name, "sampler": label, "n_trials": n, "seed": problem.seed}
+                found.append(kept.get(key, partial(_line, problem, label, n)))
             every += found
             lines.append(_row(f"{name} | {label} | {n}", found))
     lines.append(_row("all | | ", every))
     return "\n".join(lines)
 
 
-def _row(head: str, found: Sequence[Found]) -> str:
-    right, wrong = sum(f.right for f in found), sum(f.wrong for f in found)
-    relevant = 2 * right + wrong + sum(f.missed for f in found)
+def _line(problem: Problem, label: str, n: int) -> Mapping[str, Any]:
+    found = assess(problem, studied(problem, label, n))
+    return {**asdict(found), "rand": round(found.rand, 4), "seconds": round(found.seconds, 3)}
+
+
+def _row(head: str, found: Sequence[Mapping[str, Any]]) -> str:
+    right, wrong, missed, n_pairs = (
+        sum(line[key] for line in found) for key in ("right", "wrong", "missed", "n_pairs")
+    )
+    relevant = 2 * right + wrong + missed
     f1 = f"{2 * right / relevant:.2f}" if relevant else ""
-    share = wrong / sum(f.n_pairs for f in found)
-    rand = np.mean([f.rand for f in found])
-    seconds = np.median([f.seconds for f in found])
-    return f"| {head} | {len(found)} | {f1} | {share:.2%} | {rand:.2f} | {seconds:.1f} s |"
+    rand = np.mean([line["rand"] for line in found])
+    seconds = np.median([line["seconds"] for line in found])
+    return (
+        f"| {head} | {len(found)} | {f1} | {wrong / n_pairs:.2%} | {rand:.2f} | {seconds:.1f} s |"
+    )

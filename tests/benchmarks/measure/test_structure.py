@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -46,11 +48,20 @@ def test_pairs_are_counted() -> None:
     assert found.right >= 3
 
 
-def test_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(structure, "TRIALS", {12: 20})
     arguments = ["structure", "--problems", "friedman-12,apart-12", "--seeds"]
     assert cli.main([*arguments, "0"]) == 2
-    assert cli.main(["structure", "--problems", "friedman-12", "--seeds", "0-1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    words = ["structure", "--problems", "friedman-12", "--seeds", "0-1"]
+    words += ["--out", str(tmp_path / "found.jsonl")]
+    assert cli.main(words) == 0
+    monkeypatch.setattr(structure, "assess", None)  # what the file has is not measured again
+    first = capsys.readouterr().out
+    assert cli.main(words) == 0
+    second = capsys.readouterr().out
+    assert first == second
+    lines = first.splitlines()
     assert lines[2].startswith("| friedman-12 | random | 20 | 2 |")
     assert lines[-1].startswith("| all |")
