@@ -33,6 +33,7 @@ from optuna_hdbo.benchmarks.problems.instances import whole
 from optuna_hdbo.benchmarks.problems.lowdim import unmoved
 from optuna_hdbo.benchmarks.problems.suites import bbob
 from optuna_hdbo.benchmarks.problems.suites import conditional
+from optuna_hdbo.benchmarks.problems.suites import errors
 from optuna_hdbo.benchmarks.problems.suites import mixed
 from optuna_hdbo.benchmarks.problems.suites import multi
 
@@ -156,6 +157,8 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     "conditional-tune": conditional.TUNED,
     "mixed": mixed.FAMILY,
     "mixed-tune": mixed.TUNED,
+    "errors": errors.FAMILY,
+    "errors-tune": errors.TUNED,
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
