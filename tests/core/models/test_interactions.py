@@ -185,3 +185,24 @@ def test_terms_that_others_explain_are_dropped() -> None:
     search.fit = search.fit.with_terms([(0, 1), (2, 3)], [0.1, 0.1])
     search._prune()
     assert search.fit.terms[4:] == ((0, 1),)
+
+
+def test_what_is_left_of_a_wrong_group_is_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search is repeated, and what is likelier counts, whether it was found first or last."""
+    X = np.random.default_rng(0).random((40, 4))
+    y = standardise((X[:, 0] - 0.5) * (X[:, 1] - 0.5) + 0.1 * X[:, 2])[0]
+    search = Search(Domain.continuous(4), X, y)
+    true, left, other = ((0, 1),), ((1, 2),), ((0, 3),)
+    group = ((0, 2), (1, 2))
+    fits = {t: search._afresh(t)[0] for t in (true, left, other, group, true + left)}
+    ends: list[tuple[tuple[int, ...], ...]] = []
+    monkeypatch.setattr(search, "_climb", lambda few: setattr(search, "fit", fits[ends.pop(0)]))
+    monkeypatch.setattr(search, "_begin_with_groups", lambda: setattr(search, "fit", fits[group]))
+    for ends[:], expected in (
+        ([left, true], true),
+        ([true + left, left], true + left),
+        ([other], other),  # nothing is left of the group
+        ([group], group),  # nothing of it is dropped
+    ):
+        assert search.run().terms == expected
+        assert ends == []

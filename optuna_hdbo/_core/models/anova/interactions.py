@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from itertools import combinations
 
 import numpy as np
@@ -94,11 +95,15 @@ class Search:
 
     def run(self) -> Findings:
         """Return what is found."""
-        few = len(self._y) < FEW_PER_COLUMN * self._D
+        few, alone = len(self._y) < FEW_PER_COLUMN * self._D, self.fit
         if self._D > 1:
             if not few and self._D <= MANY_COLUMNS:
                 self._begin_with_groups()
+            begun = self._joined()
             self._climb(few)
+            gone, kept = begun - self._joined(), begun & self._joined()
+            if set(chain(*gone)) & set(chain(*kept)):  # is the rest wrong, too?
+                self._climb_from(alone)
             if few and self._D <= MANY_COLUMNS and self._begin_afresh():
                 self._climb(few)
         if few:
@@ -115,6 +120,21 @@ class Search:
                 self._prune()
             elif not few or not self._add_afresh():
                 break
+
+    def _climb_from(self, fit: Fit) -> None:
+        """Climb from another fit, and keep what is likelier."""
+        found, self.fit = self.fit, fit
+        self._climb(few=False)
+        self.fit = max(found, self.fit, key=self._score)
+
+    def _score(self, fit: Fit) -> float:
+        """Return the log posterior of a fit less the prior odds against its interactions."""
+        odds = log_odds(len(self.pairs)) * (len(fit.terms) - self._D)
+        return self._model(fit).log_posterior(fit) - odds
+
+    def _joined(self) -> set[Term]:
+        """Return the pairs of columns that share a term."""
+        return {pair for term in self.fit.terms[self._D :] for pair in combinations(term, 2)}
 
     def _begin_with_groups(self) -> None:
         """Take in the terms of groups of columns, if they are convincing together.
@@ -140,18 +160,14 @@ class Search:
         The fit of the main effects may have ended where they interpolate the values, and nothing
         is left for a true interaction to explain. So these pairs are screened before any fit.
         """
-
-        def score(fit: Fit, log_posterior: float) -> float:
-            return log_posterior - log_odds(len(self.pairs)) * (len(fit.terms) - self._D)
-
         cold = start(self._D)
         marginal = self._evidence.marginals(cold)[0]
         _, order = self._screened(marginal, self.pairs, cold)
         found = [self._afresh([self.pairs[o]]) for o in order[:MOST_AFRESH]]
-        best = max(found, key=lambda each: each[1])
-        if score(*best) <= score(self.fit, self._model(self.fit).log_posterior(self.fit)):
+        best = max(found, key=lambda each: each[1])[0]
+        if self._score(best) <= self._score(self.fit):
             return False
-        self.fit = best[0]
+        self.fit = best
         return True
 
     def _afresh(self, terms: Sequence[Term]) -> tuple[Fit, float]:
@@ -298,9 +314,8 @@ class Search:
         return self._without(gone)
 
     def _findings(self) -> Findings:
-        fit, D = self.fit, self._D
+        fit, D, joined = self.fit, self._D, self._joined()
         parts = dict(zip(fit.terms, self._model(fit).parts(fit).tolist(), strict=True))
-        joined = {pair for term in fit.terms[D:] for pair in combinations(term, 2)}
         rest = [pair for pair in self.pairs if pair not in joined]
         marginal = self._evidence.marginals(fit)[0]
         gains = self._evidence.screen(marginal, rest, fit)
