@@ -206,3 +206,7 @@ def test_what_is_left_of_a_wrong_group_is_doubted(monkeypatch: pytest.MonkeyPatc
     ):
         assert search.run().terms == expected
         assert ends == []
+    monkeypatch.setattr(interactions, "MOST_IN_TRIPLES", 3)
+    ends[:] = [left, true]  # with more columns than that, one climb is all
+    assert search.run().terms == left
+    assert ends == [true]

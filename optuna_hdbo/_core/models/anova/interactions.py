@@ -102,7 +102,8 @@ class Search:
             begun = self._joined()
             self._climb(few)
             gone, kept = begun - self._joined(), begun & self._joined()
-            if set(chain(*gone)) & set(chain(*kept)):  # is the rest wrong, too?
+            doubted = set(chain(*gone)) & set(chain(*kept))  # columns of groups that were wrong
+            if doubted and self._D <= MOST_IN_TRIPLES:  # it takes too long with more
                 self._climb_from(alone)
             if few and self._D <= MANY_COLUMNS and self._begin_afresh():
                 self._climb(few)
