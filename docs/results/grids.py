@@ -285,4 +285,16 @@ GRIDS = [
         median_and_largest,
         by_problem=True,
     ),
+    Grid(
+        "errors",
+        "hdbo",
+        {"HDBOSampler": "", "tpe-default": "", "random": "", "gp": ""},
+        {
+            "neighbours-65": "`neighbours-65`: weights of 64 columns for nearest neighbours",
+            "forest-6": "`forest-6`: hyperparameters of randomised trees",
+            "rule-31": "`rule-31`: coefficients of a linear rule",
+        },
+        median_and_largest,
+        by_problem=True,
+    ),
 ]

@@ -35,7 +35,6 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("search-spaces", special.conditional),
     ("search-spaces", special.models),
     ("several-objectives", special.hypervolumes),
-    ("several-objectives", special.median_hypervolumes),
 ]
 """Page, and a function that returns rows of one of its tables."""
 
