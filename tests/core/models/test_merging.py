@@ -244,7 +244,7 @@ def test_a_wrong_group_is_taken_apart() -> None:
 def test_all_splits_are_scored_before_a_climb_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that the derivatives put behind all others."""
     monkeypatch.setattr(merging, "N_TRIED", 0)
-    X, y = draw([(0, 1), (2,), (3,), (4,)], affordable(80, 30), 5, 0)
+    X, y = draw([(0, 1), (2,), (3,), (4,)], affordable(80, 60), 5, 0)
     for start in ([(0, 1, 2), (3, 4)], [(0, 1), (2, 3), (4,)]):
         evidence = Evidence(begin(5), X, y)
         assert sorted(merge(evidence, start, 3, 80, 0)) == [(0, 1), (2,), (3,), (4,)]
