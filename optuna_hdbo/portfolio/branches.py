@@ -20,6 +20,7 @@ from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo.portfolio.restart import SHARE
@@ -79,13 +80,8 @@ def _search(
     records = [record for record in seen.records if record.data.get(BRANCH) == key]
     pending = seen.pending
     here = (_deciding_values(domain, pending) == best[domain.deciding]).all(axis=1)
-    of_branch = seen.at(rows)
-    own = replace(
-        of_branch,
-        X=np.ascontiguousarray(of_branch.X[:, columns]),
-        pending=np.ascontiguousarray(pending[here][:, columns]),
-        records=records,
-    )
+    of_branch = replace(seen.at(rows), pending=pending[here], records=records)
+    own = observed_in(of_branch, columns)
     began = records[0].number if records else seen.step
     part = restricted(replace(domain, gates={}), columns)
     return Search(began, part, own, columns, best, len(rows), {BRANCH: key})

@@ -30,6 +30,7 @@ from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -266,12 +267,7 @@ def _search(
     columns = np.array(domain.with_deciding(columns.tolist()), np.int64)
     numbers = [record.number for record in records]
     of_search = seen.at(np.flatnonzero(np.isin(seen.numbers, numbers)))
-    own = replace(
-        of_search,
-        X=np.ascontiguousarray(of_search.X[:, columns]),
-        pending=np.ascontiguousarray(seen.pending[:, columns]),
-        records=records,
-    )
+    own = replace(observed_in(of_search, columns), records=records)
     part = domain if len(columns) == len(domain) else restricted(domain, columns)
     return Search(began, part, own, columns, best, len(records))
 

@@ -139,17 +139,12 @@ def candidates(
     uniform = domain.sample(rng, N_NEAR)
     moved = centres + STEP * rng.standard_normal(centres.shape)
     moved = 1.0 - np.abs(1.0 - np.abs(moved))  # reflected at the bounds
-    coarse = domain.categorical | _coarse(domain)
+    few_values = domain.discrete & ((np.diff(domain.flat_grids[1]) - 1) * STEP < 1.0)
+    coarse = domain.categorical | few_values
     changes = rng.random(centres.shape) < min(CHANGED, MOST_CHANGED / max(coarse.sum(), 1))
     moved = np.where(coarse, np.where(changes, uniform, centres), moved)
     moved = np.where(domain.active(centres), moved, uniform)
     return domain.snap(np.concatenate([moved, uniform[:N_UNIFORM]]))
-
-
-def _coarse(domain: Domain) -> BoolArray:
-    """Mark the columns (D,) whose neighbouring values are further apart than a step."""
-    levels = [np.inf if grid is None else len(grid) for grid in domain.grids]
-    return np.array([(n - 1) * STEP < 1.0 for n in levels])
 
 
 def of_rare_branch(
