@@ -90,16 +90,20 @@ def tree_losses() -> list[str]:
     return lines
 
 
-def _volumes(name: str, rival: str) -> FloatArray:
-    return Kept("multi").last(name, rival, "hypervolume")
+SEVERAL = ("HDBOSampler", "tpe-default", "nsga2")
+"""Samplers whose runs on several objectives have all seeds."""
+
+
+def _volumes(kept: Kept, name: str, rival: str) -> FloatArray:
+    return kept.last(name, rival, "hypervolume")
 
 
 def hypervolumes() -> list[str]:
     """Return rows of the last hypervolumes: medians of all seeds, and those of seed 0."""
-    lines = []
-    for name in Kept("multi").problems():
-        medians = [float(np.median(_volumes(name, r))) for r in SEVERAL]
-        pair = [_volumes(name, r)[:1] for r in ("HDBOSampler", "gp")]
+    kept, lines = Kept("multi"), []
+    for name in kept.problems():
+        medians = [float(np.median(_volumes(kept, name, r))) for r in SEVERAL]
+        pair = [_volumes(kept, name, r)[:1] for r in ("HDBOSampler", "gp")]
         firsts = [float(p[0]) if len(p) else np.nan for p in pair]
         cells = [f"{m:.4g}" for m in medians]
         of_first = ["" if np.isnan(f) else f"{f:.4g}" for f in firsts]
@@ -107,10 +111,6 @@ def hypervolumes() -> list[str]:
         of_first = bold(of_first, [f == max(firsts) > 0 and len(pair[1]) > 0 for f in firsts])
         lines.append(listed([f"`{name}`", *cells, *of_first]))
     return lines
-
-
-SEVERAL = ("HDBOSampler", "tpe-default", "nsga2")
-"""Samplers whose runs on several objectives have all seeds."""
 
 
 BRANCHING = {
@@ -191,12 +191,14 @@ def ahead_in_hypervolume() -> list[str]:
     kept = Kept("multi")
     names = kept.problems()
     both = sum(
-        float(np.median(_volumes(name, "HDBOSampler")))
-        > max(float(np.median(_volumes(name, rival))) for rival in SEVERAL[1:])
+        float(np.median(_volumes(kept, name, "HDBOSampler")))
+        > max(float(np.median(_volumes(kept, name, rival))) for rival in SEVERAL[1:])
         for name in names
     )
-    with_gp = [name for name in names if len(_volumes(name, "gp"))]
-    ahead = sum(_volumes(name, "HDBOSampler")[0] > _volumes(name, "gp")[0] for name in with_gp)
+    with_gp = [name for name in names if len(_volumes(kept, name, "gp"))]
+    ahead = sum(
+        _volumes(kept, name, "HDBOSampler")[0] > _volumes(kept, name, "gp")[0] for name in with_gp
+    )
     ratios = [
         kept.last(name, "gp", "cpu")[0] / kept.last(name, "HDBOSampler", "cpu")[0]
         for name in with_gp

@@ -7,6 +7,7 @@ import pytest
 
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import errors
+from optuna_hdbo.benchmarks.problems.suites.mixed import Mixed
 
 
 pytest.importorskip("sklearn")
@@ -14,9 +15,9 @@ pytest.importorskip("sklearn")
 NAMES = [*errors.FAMILY, *errors.TUNED]
 
 
-def made(name: str, nth: int = 0) -> errors.Mixed:
+def made(name: str, nth: int = 0) -> Mixed:
     problem = catalogue.make(name, catalogue.SEEDS[catalogue.purpose_of(name)][nth])
-    assert isinstance(problem, errors.Mixed)
+    assert isinstance(problem, Mixed)
     return problem
 
 

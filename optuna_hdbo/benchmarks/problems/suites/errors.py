@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,15 +25,13 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
-from optuna_hdbo.benchmarks.problems.suites.mixed import Mixed
+from optuna_hdbo.benchmarks.problems.suites.mixed import minimised
 
 
 TRAINED = 0.6
 """Share of the samples that a classifier is trained on."""
 
 MOST_SAMPLES = 600
-
-Evaluate = Callable[[FloatArray], float]
 
 
 @functools.cache
@@ -50,21 +47,6 @@ def _split(name: str, seed: int, data: str) -> tuple[FloatArray, Any, FloatArray
     return X[:n], y[:n], X[n:], y[n:]
 
 
-def _minimised(
-    name: str, seed: int, bounds: FloatArray, n_integers: int, evaluate: Evaluate
-) -> Problem:
-    return Mixed(
-        name=name,
-        seed=seed,
-        direction="minimize",
-        bounds=bounds,
-        evaluate=evaluate,
-        optimum=0.0,
-        argopt=None,
-        n_integers=n_integers,
-    )
-
-
 def _neighbours(data: str, n_columns: int) -> Build:
     def build(name: str, seed: int) -> Problem:
         def evaluate(x: FloatArray) -> float:
@@ -74,7 +56,7 @@ def _neighbours(data: str, n_columns: int) -> Build:
             return 1.0 - float(model.score(Z * x[1:], true))
 
         bounds = np.array([[1.0, 15.0], *[[0.0, 1.0]] * n_columns])
-        return _minimised(name, seed, bounds, 1, evaluate)
+        return minimised(name, seed, bounds, 1, evaluate)
 
     return build
 
@@ -97,7 +79,7 @@ def _forest(data: str) -> Build:
             )
             return 1.0 - float(model.fit(X, y).score(Z, true))
 
-        return _minimised(name, seed, np.array(bounds), 4, evaluate)
+        return minimised(name, seed, np.array(bounds), 4, evaluate)
 
     return build
 
@@ -108,7 +90,7 @@ def _rule(data: str, n_columns: int) -> Build:
             _, _, Z, true = _split(name, seed, data)
             return float(((Z @ x[1:] + x[0] > 0.0) != (true > 0)).mean())
 
-        return _minimised(name, seed, np.tile([-1.0, 1.0], (n_columns + 1, 1)), 0, evaluate)
+        return minimised(name, seed, np.tile([-1.0, 1.0], (n_columns + 1, 1)), 0, evaluate)
 
     return build
 

@@ -21,6 +21,7 @@ import functools
 import importlib
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,28 @@ class Mixed(Problem):
         return x
 
 
+def minimised(
+    name: str,
+    seed: int,
+    bounds: FloatArray,
+    n_integers: int,
+    evaluate: Callable[[FloatArray], float],
+    optimum: float = 0.0,
+    argopt: FloatArray | None = None,
+) -> Mixed:
+    """Return an instance that is minimised. Without ``argopt``, the optimum is only a bound."""
+    return Mixed(
+        name=name,
+        seed=seed,
+        direction="minimize",
+        bounds=bounds,
+        evaluate=evaluate,
+        optimum=optimum,
+        argopt=argopt,
+        n_integers=n_integers,
+    )
+
+
 def _binary(function: Function) -> Build:
     """Build instances of a function of 50 binary and some real parameters."""
     n_real = len(function.box) - N_BINARY
@@ -85,16 +108,8 @@ def _binary(function: Function) -> Build:
             gap = np.concatenate([x[:N_BINARY] != best, x[N_BINARY:] - shift])
             return function.evaluate(function.argmin + gap)
 
-        return Mixed(
-            name=name,
-            seed=seed,
-            direction="minimize",
-            bounds=bounds,
-            evaluate=evaluate,
-            optimum=function.minimum,
-            argopt=np.concatenate([best, shift]),
-            n_integers=N_BINARY,
-        )
+        argopt = np.concatenate([best, shift])
+        return minimised(name, seed, bounds, N_BINARY, evaluate, function.minimum, argopt)
 
     return build
 
@@ -124,16 +139,7 @@ def _features(name: str, seed: int) -> Problem:
         accuracy = selection.cross_val_score(model, X[:, chosen], y, cv=folds).mean()
         return float(1.0 - accuracy + PRICE * chosen.sum())
 
-    return Mixed(
-        name=name,
-        seed=seed,
-        direction="minimize",
-        bounds=np.tile([0.0, 1.0], (N_FEATURES, 1)),
-        evaluate=evaluate,
-        optimum=0.0,
-        argopt=None,
-        n_integers=N_FEATURES,
-    )
+    return minimised(name, seed, np.tile([0.0, 1.0], (N_FEATURES, 1)), N_FEATURES, evaluate)
 
 
 def _optimum(problem: Any) -> float:
@@ -156,16 +162,9 @@ def _coco(number: int) -> Build:
         function = suite.get_problem_by_function_dimension_instance(
             number, COCO_DIMENSION, seed + 1
         )
-        return Mixed(
-            name=name,
-            seed=seed,
-            direction="minimize",
-            bounds=np.column_stack([function.lower_bounds, function.upper_bounds]),
-            evaluate=lambda x: float(function(x)),
-            optimum=_optimum(function),
-            argopt=None,
-            n_integers=function.number_of_integer_variables,
-        )
+        bounds = np.column_stack([function.lower_bounds, function.upper_bounds])
+        n_integers, optimum = function.number_of_integer_variables, _optimum(function)
+        return minimised(name, seed, bounds, n_integers, lambda x: float(function(x)), optimum)
 
     return build
 
