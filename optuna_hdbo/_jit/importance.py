@@ -9,11 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
-from optuna_hdbo._jit.radial import MATERN32
-from optuna_hdbo._jit.radial import SE
-from optuna_hdbo._jit.radial import matern32
-from optuna_hdbo._jit.radial import matern52
-from optuna_hdbo._jit.radial import se
+from optuna_hdbo._jit.radial import radial
 
 
 @compiled
@@ -25,12 +21,7 @@ def add_covariances(kind, r2, s, alpha, K, W):
     """
     for a in range(len(r2)):
         for b in range(len(alpha)):
-            if kind == SE:
-                e, p, q = se(max(r2[a, b], 0.0))
-            elif kind == MATERN32:
-                e, p, q = matern32(max(r2[a, b], 0.0))
-            else:
-                e, p, q = matern52(max(r2[a, b], 0.0))
+            e, p, q = radial(kind, max(r2[a, b], 0.0))
             K[a, b] += p * (s * e)
             W[a, b] = alpha[b] * q * (s * e)
 
@@ -58,16 +49,7 @@ def differences(kind, r2, f, g, h, hamming, s, alpha, out):
 def weighted(kind, r2, alpha):
     """Return the sum of unscaled covariances at squared distances ``r2 (n,)`` times alpha."""
     total = 0.0
-    if kind == SE:
-        for b in range(len(r2)):
-            e, p, _ = se(r2[b])
-            total += alpha[b] * p * e
-    elif kind == MATERN32:
-        for b in range(len(r2)):
-            e, p, _ = matern32(r2[b])
-            total += alpha[b] * p * e
-    else:
-        for b in range(len(r2)):
-            e, p, _ = matern52(r2[b])
-            total += alpha[b] * p * e
+    for b in range(len(r2)):
+        e, p, _ = radial(kind, r2[b])
+        total += alpha[b] * p * e
     return total

@@ -32,15 +32,14 @@ import numpy as np
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
 from optuna_hdbo._jit.radial import MATERN32
+from optuna_hdbo._jit.radial import MATERN52
 from optuna_hdbo._jit.radial import SE
 from optuna_hdbo._jit.radial import SQRT3
 from optuna_hdbo._jit.radial import SQRT5
 from optuna_hdbo._jit.radial import exp
-from optuna_hdbo._jit.radial import matern32
-from optuna_hdbo._jit.radial import matern52
 from optuna_hdbo._jit.radial import polynomial32
 from optuna_hdbo._jit.radial import polynomial52
-from optuna_hdbo._jit.radial import se
+from optuna_hdbo._jit.radial import radial
 
 
 class Covariance(NamedTuple):
@@ -86,18 +85,9 @@ def distances(F, f, hamming, lo, hi, m, r2):
 def add_group(kind, F, f, hamming, lo, hi, s, m, r2, out):
     """Add to ``out[:m]`` the covariances s k(r) of the group in rows lo:hi; r2 is work space."""
     distances(F, f, hamming, lo, hi, m, r2)
-    if kind == SE:
-        for b in range(m):
-            e, p, _ = se(r2[b])
-            out[b] += s * p * e
-    elif kind == MATERN32:
-        for b in range(m):
-            e, p, _ = matern32(r2[b])
-            out[b] += s * p * e
-    else:
-        for b in range(m):
-            e, p, _ = matern52(r2[b])
-            out[b] += s * p * e
+    for b in range(m):
+        e, p, _ = radial(kind, r2[b])
+        out[b] += s * p * e
 
 
 @compiled
@@ -151,36 +141,16 @@ def covariances_by_column(kind, F, f, hamming, scales, falling, rising, down, up
 @compiled
 def slopes(kind, r2, m):
     """Replace squared distances by -2 dk/d(r^2), in place."""
-    if kind == SE:
-        for b in range(m):
-            e, _, q = se(r2[b])
-            r2[b] = q * e
-    elif kind == MATERN32:
-        for b in range(m):
-            e, _, q = matern32(r2[b])
-            r2[b] = q * e
-    else:
-        for b in range(m):
-            e, _, q = matern52(r2[b])
-            r2[b] = q * e
-
-
-def cross(kernel, F, G, out):
-    """Write the covariances of G (C, m) with F (C, n) to ``out (m, n)``."""
-    fill(kernel, F, G, False, out)
-
-
-def gram(kernel, F, out):
-    """Write the covariances of F (C, n) with itself to ``out (n, n)``."""
-    fill(kernel, F, F, True, out)
+    for b in range(m):
+        e, _, q = radial(kind, r2[b])
+        r2[b] = q * e
 
 
 @compiled
 def fill(kernel, F, G, symmetric, out):
     """Write the covariances of G (C, m) with F (C, n); where G is F, half of them are mirrored.
 
-    Its two uses are not compiled: each would be another copy of this function, and a literal
-    ``symmetric`` from compiled code one more.
+    It is not called from compiled code: each call there would be another copy of this function.
     """
     kind, hamming, starts, scales, _ = kernel
     n_rows, n, m = F.shape[0], F.shape[1], G.shape[1]
@@ -278,27 +248,25 @@ def gram_gradient(kernel, F, alpha, inverse, by_lengthscale, by_scale):
 def weighted_slopes(kind, s, w, m, r2):
     """Return the sum of ``w[:m]`` times s k(r); replace ``r2[:m]`` by w times s times the slope.
 
-    One exponential serves the covariance and its slope.
+    One exponential serves the covariance and its slope. The kind is chosen here, because the
+    compiler does not take the choice out of a loop in so large a function.
     """
-    total = 0.0
     if kind == SE:
-        for b in range(m):
-            e, p, q = se(r2[b])
-            g = s * w[b] * e
-            total += p * g
-            r2[b] = q * g
-    elif kind == MATERN32:
-        for b in range(m):
-            e, p, q = matern32(r2[b])
-            g = s * w[b] * e
-            total += p * g
-            r2[b] = q * g
-    else:
-        for b in range(m):
-            e, p, q = matern52(r2[b])
-            g = s * w[b] * e
-            total += p * g
-            r2[b] = q * g
+        return weighted_slopes_of(SE, s, w, m, r2)
+    if kind == MATERN32:
+        return weighted_slopes_of(MATERN32, s, w, m, r2)
+    return weighted_slopes_of(MATERN52, s, w, m, r2)
+
+
+@inlined
+def weighted_slopes_of(kind, s, w, m, r2):
+    """Do this for one kind, which is a constant."""
+    total = 0.0
+    for b in range(m):
+        e, p, q = radial(kind, r2[b])
+        g = s * w[b] * e
+        total += p * g
+        r2[b] = q * g
     return total
 
 

@@ -60,20 +60,15 @@ def polynomial52(t):
 
 
 @inlined
-def se(r2):
-    """Return exp(-t), p and q of the squared exponential kernel at a squared distance."""
-    return exp(-0.5 * r2), 1.0, 1.0
+def radial(kind, r2):
+    """Return exp(-t), p and q at a squared distance (Rasmussen & Williams 2006, eq. 4.9, 4.17).
 
-
-@inlined
-def matern32(r2):
-    """Return exp(-t), p and q of Matern-3/2 (Rasmussen & Williams 2006, eq. 4.17)."""
-    t = SQRT3 * math.sqrt(r2)
-    return exp(-t), polynomial32(t), 3.0
-
-
-@inlined
-def matern52(r2):
-    """Return exp(-t), p and q of Matern-5/2 (same equation)."""
+    The compiler takes the choice of the kind out of the loops that this stands in.
+    """
+    if kind == SE:
+        return exp(-0.5 * r2), 1.0, 1.0
+    if kind == MATERN32:
+        t = SQRT3 * math.sqrt(r2)
+        return exp(-t), polynomial32(t), 3.0
     t = SQRT5 * math.sqrt(r2)
     return exp(-t), polynomial52(t), (5.0 / 3.0) * (1.0 + t)

@@ -105,7 +105,8 @@ class Kernel:
     def gram(self, X: FloatArray) -> FloatArray:
         """Return the covariance matrix of points (n, D) without noise, shape (n, n)."""
         out = np.empty((len(X), len(X)))
-        kernels.gram(self.covariance, self.features(X), out)
+        F = self.features(X)
+        kernels.fill(self.covariance, F, F, True, out)
         return out
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
@@ -115,7 +116,7 @@ class Kernel:
     def cross_of(self, F: FloatArray, G: FloatArray) -> FloatArray:
         """Return :meth:`cross` of points whose features are G (C, m) and F (C, n)."""
         out = np.empty((G.shape[1], F.shape[1]))
-        kernels.cross(self.covariance, F, G, out)
+        kernels.fill(self.covariance, F, G, False, out)
         return out
 
     def pull_back(self, F: FloatArray, G: FloatArray, W: FloatArray) -> FloatArray:

@@ -67,7 +67,7 @@ def log_likelihood(
     by_scale = np.zeros(len(kernel.scales))
     F = kernel.features(X)
     K = np.empty((n, n)) if work is None else work
-    kernels.gram(kernel.covariance, F, K)
+    kernels.fill(kernel.covariance, F, F, True, K)
     K.flat[:: n + 1] += kernel.noise
     found = log_density(K, y)
     if found is None:
