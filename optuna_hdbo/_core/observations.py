@@ -324,6 +324,12 @@ def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:
     return np.maximum(values, worst) if worst < good.max() else values
 
 
+def modelled(X: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the rows of points X (n, D) and of y (n,) that a model uses."""
+    rows = modelled_rows(y)
+    return (X, y) if rows is None else (X[rows], y[rows])
+
+
 def modelled_rows(y: FloatArray) -> IntArray | None:
     """Return the rows that a model uses, ascending; ``None`` for all of them.
 

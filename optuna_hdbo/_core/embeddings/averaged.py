@@ -18,7 +18,7 @@ from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
 from optuna_hdbo._core.embeddings.mahalanobis import log_posterior
 from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import modelled
 from optuna_hdbo._jit import acquisition as jit
 
 
@@ -29,15 +29,10 @@ SMALLEST_CURVATURE = 1e-3
 def curvatures(fitted: Mahalanobis, Y: FloatArray, y: FloatArray) -> FloatArray:
     """Return minus the second derivatives of the log posterior by U's entries, at a fit.
 
-    They are differences of gradients. Rows of points (n, d) that models leave out do not count.
-
-    Returns
-    -------
-    FloatArray, shape (d (d + 1) / 2,)
+    They are differences of gradients, shape (d (d + 1) / 2,). Rows of points (n, d) that models
+    leave out do not count.
     """
-    rows = modelled_rows(y)
-    if rows is not None:
-        Y, y = Y[rows], y[rows]
+    Y, y = modelled(Y, y)
     theta = fitted.theta
     found = np.empty(len(theta) - 2)
     for i in range(len(found)):

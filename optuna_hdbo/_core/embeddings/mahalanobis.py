@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
+from optuna_hdbo._core.gp.fit import lowest
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.observations import modelled
 from optuna_hdbo._core.observations import modelled_rows
 
 
@@ -68,11 +69,8 @@ class Mahalanobis:
     @classmethod
     def of(cls, theta: FloatArray, n: int) -> Mahalanobis:
         """Return the fit that has these numbers as its :attr:`theta`."""
-        d = int(np.sqrt(2.0 * (len(theta) - 2)))  # d (d + 1) / 2 entries, a scale and a noise
-        root = np.zeros((d, d))
-        root[np.triu_indices(d)] = theta[:-2]
         scale, noise = np.exp(theta[-2:]).tolist()
-        return cls(root, scale, noise, n)
+        return cls(_upper(theta[:-2]), scale, noise, n)
 
     @property
     def theta(self) -> FloatArray:
@@ -98,9 +96,7 @@ class Mahalanobis:
             return None
         if not (0.0 < scale < 1e12 and 0.0 < noise < 1e12) or type(n) is not int or n < 0:
             return None
-        root = np.zeros((d, d))
-        root[np.triu_indices(d)] = entries
-        return cls(root, scale, noise, n)
+        return cls(_upper(entries), scale, noise, n)
 
     def posterior(self, Y: FloatArray, values: FloatArray, pending: FloatArray) -> Posterior:
         """Return the posterior over z, given points y (n, d), their values, and pending points."""
@@ -121,14 +117,19 @@ class Mahalanobis:
         return Posterior(factor, values, rows)
 
 
+def _upper(entries: FloatArray) -> FloatArray:
+    """Return the upper triangular matrix (d, d) of d (d + 1) / 2 entries, row by row."""
+    d = int(np.sqrt(2.0 * len(entries)))
+    root = np.zeros((d, d))
+    root[np.triu_indices(d)] = entries
+    return root
+
+
 def log_posterior(
     theta: FloatArray, Y: FloatArray, y: FloatArray, prior: Prior
 ) -> tuple[float, FloatArray]:
     """Return the log posterior of (entries of U, log scale, log noise) and its gradient."""
-    d = Y.shape[1]
-    U = np.zeros((d, d))
-    upper = np.triu_indices(d)
-    U[upper] = theta[:-2]
+    U = _upper(theta[:-2])
     scale, noise = np.exp(theta[-2:])
     Z = Y @ U.T
     squares = (Z**2).sum(axis=1)
@@ -147,7 +148,7 @@ def log_posterior(
     density_w, slope_w = prior.of_noise(float(theta[-1]))
     by_scale = 0.5 * float(M.sum()) + float(slope_s[0])
     by_noise = 0.5 * noise * float(np.trace(W)) + slope_w
-    gradient = np.concatenate([by_root[upper], [by_scale, by_noise]])
+    gradient = np.concatenate([by_root[np.triu_indices(len(U))], [by_scale, by_noise]])
     return value + density_s + density_w, gradient
 
 
@@ -161,21 +162,14 @@ def fit(
     """Return the likeliest fit to points y (n, d) and their values that climbs end at.
 
     A climb needs a start of full rank as well as the last fit: where a row of U is 0, so is its
-    slope, and climbs from there never leave the other directions.
-
-    Parameters
-    ----------
-    noise : float or None
-        The noise's variance, in units of the values; ``None`` fits it.
+    slope, and climbs from there never leave the other directions. ``noise`` is a variance in units
+    of the values; ``None`` fits it.
     """
-    n, rows, bounds = len(y), modelled_rows(y), Bounds()
-    if rows is not None:
-        Y, y = Y[rows], y[rows]
-    d = len(starts[0].root)
-    upper = np.triu_indices(d)
-    box = [(-LARGEST, LARGEST)] * len(upper[0])
-    noises = bounds.noise if noise is None else (noise, noise)
-    box += [(np.log(low), np.log(high)) for low, high in (bounds.scale, noises)]
+    n, d = len(y), len(starts[0].root)
+    Y, y = modelled(Y, y)
+    noises = Bounds().noise if noise is None else (noise, noise)
+    entries = [(-LARGEST, LARGEST)] * (d * (d + 1) // 2)
+    box = np.concatenate([entries, np.log([Bounds().scale, noises])])
 
     def falling(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = log_posterior(theta, Y, y, PRIOR)
@@ -183,18 +177,7 @@ def fit(
             return 1e10, np.zeros_like(theta)
         return -value / len(y), -gradient / len(y)
 
-    climbs = [
-        minimize(
-            falling,
-            np.clip(start.theta, *np.array(box).T),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=box,
-            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
-        )
-        for start in starts
-    ]
-    best = min(climbs, key=lambda climb: float(climb.fun)).x
+    best, _ = lowest(falling, [start.theta for start in starts], box, n_steps)
     fitted = Mahalanobis.from_json(Mahalanobis.of(best, n).to_json(), d)
     assert fitted is not None
     return fitted

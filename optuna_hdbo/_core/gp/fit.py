@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -15,7 +16,7 @@ from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import log_likelihood
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
-from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import modelled
 
 
 Tie = Literal["column", "group", "all"]
@@ -61,8 +62,7 @@ class Objective:
         of_groups = np.bincount(self.of_group, np.log(kernel.scales))
         u = of_columns / np.bincount(self.of_column)
         v = of_groups / np.bincount(self.of_group)
-        theta = np.concatenate([u, v, [np.log(max(kernel.noise, 1e-300))]])
-        return np.asarray(np.clip(theta, self.box[:, 0], self.box[:, 1]), np.float64)
+        return np.concatenate([u, v, [np.log(max(kernel.noise, 1e-300))]])
 
     def unpack(self, theta: FloatArray) -> Kernel:
         """Return the kernel of a vector."""
@@ -116,24 +116,38 @@ def fit(
     steps of every climb, or of each. Of very many observations only some are used:
     :func:`modelled_rows`.
     """
-    rows = modelled_rows(y)
-    if rows is not None:
-        X, y = X[rows], y[rows]
+    X, y = modelled(X, y)
     objective = Objective(template, X, y, prior, bounds, lengthscales, scales)
-    box = objective.box.tolist()  # SciPy converts number by number, those of Python faster
-    best, best_value = None, np.inf
+    packed = [objective.pack(start) for start in starts]
+    best, value = lowest(objective, packed, objective.box, n_steps)
+    return objective.unpack(best), -value * len(y)
+
+
+def lowest(
+    falling: Callable[[FloatArray], tuple[float, FloatArray]],
+    starts: Sequence[FloatArray],
+    box: FloatArray,
+    n_steps: int | Sequence[int],
+    ftol: float = 1e-7,
+) -> tuple[FloatArray, float]:
+    """Return where a function is smallest among the ends of climbs down it, and its value there.
+
+    ``falling`` returns value and gradient. The climbs stay in the ``box (k, 2)``. ``n_steps`` is
+    the largest number of steps of every climb, or of each.
+    """
+    bounds = box.tolist()  # SciPy converts number by number, those of Python faster
     if isinstance(n_steps, int):
         n_steps = [n_steps] * len(starts)
-    for start, most in zip(starts, n_steps, strict=True):
-        found = minimize(
-            objective,
-            objective.pack(start),
+    ends = [
+        minimize(
+            falling,
+            np.clip(start, *box.T),
             jac=True,
             method="L-BFGS-B",
-            bounds=box,
-            options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": 1e-7, "gtol": 1e-4},
+            bounds=bounds,
+            options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": ftol, "gtol": 1e-4},
         )
-        if best is None or found.fun < best_value:
-            best, best_value = found.x, float(found.fun)
-    assert best is not None
-    return objective.unpack(best), -best_value * len(y)
+        for start, most in zip(starts, n_steps, strict=True)
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    return best.x, float(best.fun)

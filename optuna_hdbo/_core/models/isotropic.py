@@ -7,22 +7,22 @@ So a step of the fit costs the same in any dimension, and the record has the sam
 from __future__ import annotations
 
 from collections.abc import Callable
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fit import lowest
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_or_refit
+from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import correlation
 from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -31,7 +31,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import modelled
 from optuna_hdbo._jit import subspace as jit
 
 
@@ -83,47 +83,36 @@ def log_posterior_of(
 
 
 def fit_isotropic(
-    kind: str,
-    r2: FloatArray,
-    y: FloatArray,
-    prior: Prior,
-    bounds: Bounds,
-    starts: Sequence[FloatArray],
-    n_steps: int = 40,
-) -> tuple[FloatArray, float]:
-    """Return the best (log lengthscale, log scale, log noise) of climbs from ``starts``."""
-    return best_of_climbs(
-        lambda theta: log_posterior(theta, kind, r2, y, prior), len(y), bounds, starts, n_steps
-    )
-
-
-def best_of_climbs(
     density: Callable[[FloatArray], tuple[float, FloatArray]],
+    cold: Kernel,
+    warm: Fitted | None,
     n: int,
-    bounds: Bounds,
-    starts: Sequence[FloatArray],
-    n_steps: int = 40,
-) -> tuple[FloatArray, float]:
-    """Return where a log posterior of n observations is highest, and its value there."""
-    box = np.log([bounds.lengthscale, bounds.scale, bounds.noise])
+) -> tuple[Kernel, float]:
+    """Return the kernel with one lengthscale where a log posterior is highest, and its value.
 
-    def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+    Parameters
+    ----------
+    density : callable
+        Returns the log posterior of (log lengthscale, log scale, log noise), and its gradient.
+    cold : Kernel
+        Where the first climb starts; another one starts from the fit ``warm``, if there is one.
+    n : int
+        Observations.
+    """
+    kernels = [cold] if warm is None else [cold, warm.kernel]
+    starts = [np.log([k.lengthscales[0], k.scales[0], k.noise]) for k in kernels]
+
+    def falling(theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = density(theta)
         return (-value / n, -gradient / n) if np.isfinite(value) else (1e10, np.zeros(3))
 
-    best, best_value = starts[0], np.inf
-    for start in starts:
-        found = minimize(
-            objective,
-            np.clip(start, box[:, 0], box[:, 1]),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=box,
-            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-7, "gtol": 1e-4},
-        )
-        if found.fun < best_value:
-            best, best_value = found.x, float(found.fun)
-    return best, -best_value * n
+    bounds = Bounds()
+    box = np.log([bounds.lengthscale, bounds.scale, bounds.noise])
+    theta, value = lowest(falling, starts, box, 40)
+    lengthscale, scale, noise = np.exp(theta).tolist()
+    lengthscales = np.full(len(cold.lengthscales), lengthscale)
+    fitted = replace(cold, lengthscales=lengthscales, scales=np.array([scale]), noise=noise)
+    return fitted, -value * n
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +127,11 @@ class IsotropicModel:
         Prior of the lengthscale. With "flat", scale and noise have no priors either.
     n_cyc : int or None
         See :func:`is_due`.
-    bounds : Bounds
     """
 
     kind: str
     prior: PriorName = "dimension-scaled"
     n_cyc: int | None = None
-    bounds: Bounds = field(default_factory=Bounds)
     _cache: FactorCache = field(default_factory=FactorCache, init=False)
 
     def posterior(self, domain: Domain, seen: Observations, memory: Memory) -> Posterior:
@@ -164,26 +151,13 @@ class IsotropicModel:
         cold = cold_start(
             domain, self.kind, [np.arange(len(domain))], cold_lengthscale(domain.breadth), 1e-3
         )
-        starts = [
-            np.log([kernel.lengthscales[0], kernel.scales[0], kernel.noise])
-            for kernel in (cold, *(() if warm is None else (warm.kernel,)))
-        ]
-        rows = modelled_rows(seen.y)
-        X, y = (seen.X, seen.y) if rows is None else (seen.X[rows], seen.y[rows])
-        theta, value = fit_isotropic(
-            self.kind,
-            squared_distances(domain, X),
-            y,
-            Prior(self.prior, domain.breadth, scale=informed, noise=informed),
-            self.bounds,
-            starts,
-        )
-        lengthscale, scale, noise = np.exp(theta).tolist()
-        kernel = replace(
-            cold,
-            lengthscales=np.full(len(domain), lengthscale),
-            scales=np.array([scale]),
-            noise=noise,
-        )
+        X, y = modelled(seen.X, seen.y)
+        prior = Prior(self.prior, domain.breadth, scale=informed, noise=informed)
+        r2 = squared_distances(domain, X)
+
+        def density(theta: FloatArray) -> tuple[float, FloatArray]:
+            return log_posterior(theta, self.kind, r2, y, prior)
+
+        kernel, value = fit_isotropic(density, cold, warm, len(y))
         cycle = 0 if warm is None else warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, value, isotropic=True).rounded(domain)

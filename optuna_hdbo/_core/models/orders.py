@@ -22,19 +22,12 @@ from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.gp.posterior import factorise
-from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models.isotropic import best_of_climbs
+from optuna_hdbo._core.models.isotropic import fit_isotropic
 from optuna_hdbo._core.models.isotropic import log_posterior_of
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import modelled_rows
-
-
-def squared_gaps(X: FloatArray, Z: FloatArray, categorical: bool) -> FloatArray:
-    """Return squared distances of values X (n,) to Z (m,) of one column, 0/1 if categorical."""
-    gaps = np.subtract.outer(Z, X)
-    return np.asarray(gaps != 0.0 if categorical else gaps**2, np.float64)
+from optuna_hdbo._core.observations import modelled
 
 
 def correlations(
@@ -48,7 +41,8 @@ def correlations(
     slope = np.zeros_like(E)
     E[0] = 1.0
     for i in range(X.shape[1]):
-        r2 = squared_gaps(X[:, i], Z[:, i], bool(categorical[i])) / lengthscale**2
+        gaps = np.subtract.outer(Z[:, i], X[:, i])
+        r2 = (gaps != 0.0 if categorical[i] else gaps**2) / lengthscale**2
         z = np.exp(-0.5 * r2)
         for k in range(order, 0, -1):
             slope[k] += z * (r2 * E[k - 1] + slope[k - 1])
@@ -143,27 +137,7 @@ class OrderModel:
     def posterior(self, domain: Domain, seen: Observations, memory: Memory) -> OrderPosterior:
         """Return the posterior, fitted anew if that is due."""
         order = min(self.order, len(domain))
-        rows = modelled_rows(seen.y)
-        X, y = (seen.X, seen.y) if rows is None else (seen.X[rows], seen.y[rows])
-
-        def refit(warm: Fitted | None) -> Fitted:
-            return self._fit(domain, X, y, order, len(seen.y), warm)
-
-        fitted = recall_or_refit(
-            memory, f"order:{order}", domain, len(seen.y), refit, n_cyc=self.n_cyc
-        )
-        return OrderPosterior(fitted, order, X, y, seen.pending)
-
-    def _fit(
-        self,
-        domain: Domain,
-        X: FloatArray,
-        y: FloatArray,
-        order: int,
-        n: int,
-        warm: Fitted | None,
-    ) -> Fitted:
-        cold = cold_start(domain, "se", [np.arange(len(domain))], 0.5, 1e-3)
+        X, y = modelled(seen.X, seen.y)
         prior = Prior("inverse-square" if self.priors else "flat", order, self.priors, self.priors)
 
         def density(theta: FloatArray) -> tuple[float, FloatArray]:
@@ -171,12 +145,13 @@ class OrderModel:
             k, slope = correlations(X, X, lengthscale, order, domain.categorical)
             return log_posterior_of(theta, k, slope, y, prior)
 
-        kernels = [cold] if warm is None else [cold, warm.kernel]
-        starts = [np.log([k.lengthscales[0], k.scales[0], k.noise]) for k in kernels]
-        theta, value = best_of_climbs(density, len(y), Bounds(), starts)
-        cold.lengthscales[:], cold.scales[:], noise = np.exp(theta)
-        kernel = type(cold)(
-            cold.kind, cold.groups, cold.lengthscales, cold.scales, float(noise), cold.categorical
+        def refit(warm: Fitted | None) -> Fitted:
+            cold = cold_start(domain, "se", [np.arange(len(domain))], 0.5, 1e-3)
+            kernel, value = fit_isotropic(density, cold, warm, len(y))
+            cycle = 0 if warm is None else warm.cycle + 1
+            return Fitted(kernel, len(seen.y), cycle, value, isotropic=True).rounded(domain)
+
+        fitted = recall_or_refit(
+            memory, f"order:{order}", domain, len(seen.y), refit, n_cyc=self.n_cyc
         )
-        cycle = 0 if warm is None else warm.cycle + 1
-        return Fitted(kernel, n, cycle, value, isotropic=True).rounded(domain)
+        return OrderPosterior(fitted, order, X, y, seen.pending)

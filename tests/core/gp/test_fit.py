@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fit import Objective
 from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fit import lowest
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.likelihood import likelihood
@@ -263,13 +264,19 @@ def test_pack_and_unpack(ties: tuple[Any, Any]) -> None:
         np.testing.assert_allclose(again.scales, stats.gmean(kernel.scales))
 
 
-def test_pack_moves_into_the_bounds() -> None:
+def test_climbs_begin_within_the_bounds() -> None:
     kernel, X, y = setting("se", "plain", noise=0.0)
     kernel = replace(kernel, lengthscales=np.array([1e-9, 1.0, 1e9]))
     target = objective(kernel, X, y, "column", "group")
-    theta = target.pack(kernel)
-    assert np.all((theta >= target.box[:, 0]) & (theta <= target.box[:, 1]))
-    assert theta[-1] == pytest.approx(math.log(1e-6))
+    tried = []
+
+    def recording(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        tried.append(theta.copy())
+        return target(theta)
+
+    lowest(recording, [target.pack(kernel)], target.box, 3)
+    assert np.all((tried >= target.box[:, 0]) & (tried <= target.box[:, 1]))
+    assert tried[0][-1] == pytest.approx(math.log(1e-6))
 
 
 def test_columns_in_no_group_keep_their_lengthscales() -> None:

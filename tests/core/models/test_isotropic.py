@@ -64,25 +64,20 @@ def test_the_gradient_of_the_posterior(kind: str, prior: Any) -> None:
 def test_the_fit_is_as_good_as_the_general_one() -> None:
     domain = make_domain(*[None] * 4)
     seen = Ledger.started(domain, 20, lambda x: math.sin(4 * x[0]) + x[1] * x[2]).seen()
-    prior, bounds = Prior("dimension-scaled", 4), Bounds()
+    prior = Prior("dimension-scaled", 4)
     cold = cold_start(domain, "matern52", [np.arange(4)], 0.5, 1e-3)
     _, expected = fit(
         cold,
         seen.X,
         seen.y,
         prior=prior,
-        bounds=bounds,
+        bounds=Bounds(),
         lengthscales="all",
         starts=[cold],
     )
+    r2 = squared_distances(domain, seen.X)
     _, value = fit_isotropic(
-        "matern52",
-        squared_distances(domain, seen.X),
-        seen.y,
-        prior,
-        bounds,
-        [np.log([0.5, 1.0, 1e-3])],
-        50,
+        lambda theta: log_posterior(theta, "matern52", r2, seen.y, prior), cold, None, 20
     )
     assert value == pytest.approx(expected, abs=1e-3)
 

@@ -25,9 +25,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import blas
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fit import lowest
 from optuna_hdbo._core.gp.likelihood import log_density
 from optuna_hdbo._core.gp.posterior import factorise
 from optuna_hdbo._core.models.anova.features import Features
@@ -189,18 +189,11 @@ class Model:
 
     def fitted(self, fit: Fit, n_steps: int) -> tuple[Fit, float]:
         """Return the hyperparameters that a climb from ``fit`` reaches, and the log posterior."""
-        low, high = np.log(VARIANCE_BOX)
-        box = [DECAY_BOX] * len(self._features) + [(low, high)] * len(self.terms)
-        box += [tuple(np.log(range_).tolist()) for range_ in (NOISE_BOX, ROUGHNESS_BOX)]
-        found = minimize(
-            self.objective,
-            np.clip(_packed(fit), *np.array(box).T),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=box,
-            options={"maxiter": n_steps, "maxfun": int(1.5 * n_steps), "ftol": 1e-6, "gtol": 1e-4},
-        )
-        return self._unpack(found.x), -float(found.fun) * len(self.y)
+        variances = [VARIANCE_BOX] * len(self.terms)
+        logs = np.log([*variances, NOISE_BOX, ROUGHNESS_BOX])
+        box = np.concatenate([[DECAY_BOX] * len(self._features), logs])
+        theta, value = lowest(self.objective, [_packed(fit)], box, n_steps, ftol=1e-6)
+        return self._unpack(theta), -value * len(self.y)
 
     def parts(self, fit: Fit) -> FloatArray:
         """Return the variance of every term over the cube, expected under the posterior, (T,)."""
