@@ -136,10 +136,9 @@ class AdditiveModel:
         seen: Observations,
         memory: Memory,
         rng: np.random.Generator,
-        cap: float = PUBLISHED_BOUNDS.lengthscale[1],
     ) -> Fitted:
         """Return the last fit, or a new one if that is due; see :meth:`learn`."""
-        return self.renewed(self.recall(domain, memory), domain, seen, memory, rng, cap)
+        return self.renewed(self.recall(domain, memory), domain, seen, memory, rng)
 
     def renewed(
         self,
@@ -195,10 +194,10 @@ class AdditiveModel:
             groups = join(packed.random_groups(len(domain), size, rng))
         kernel, likelihood = self._fit(domain, seen, groups, warm, cap)
         if self.decomposition is None and len(domain) > 1:
-            n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
+            n = self._n_to_score(domain, len(seen.y), first=warm is None)
             kind = "swap" if self.search == "merge" else self.search
-            other, found = packed.improved(kind, kernel, seen.X, seen.y, size, n, rng)
-            if found:
+            other = packed.improved(kind, kernel, seen.X, seen.y, size, n, rng)
+            if other is not None:
                 start = Fitted(other, 0, 0, likelihood)
                 other, value = self._fit(domain, seen, other.groups, start, cap)
                 if value > likelihood:  # each at its own hyperparameters
@@ -214,7 +213,7 @@ class AdditiveModel:
         if warm is not None and max(len(g) for g in warm.kernel.groups) > size:
             warm = None
         points = packed.compared(seen.X, seen.y, 3 * len(domain), rng)
-        n = self._n_to_score(len(domain), len(seen.y), first=warm is None)
+        n = self._n_to_score(domain, len(seen.y), first=warm is None)
 
         def fitted(groups: tuple[IntArray, ...], begin: Kernel | None) -> tuple[Kernel, float]:
             start = warm
@@ -231,15 +230,14 @@ class AdditiveModel:
             cycle = warm.cycle + 1
         return Fitted(kernel, len(seen.y), cycle, value).rounded(domain)
 
-    def _n_to_score(self, n_columns: int, n: int, *, first: bool) -> int:
+    def _n_to_score(self, domain: Domain, n: int, *, first: bool) -> int:
         """Return how many groupings a search may score."""
+        n_columns = len(domain)
         if self.n_decompositions is not None:
             return self.n_decompositions
         if self.search == "random":
             return min(n_columns, max(MOST_GROUPS // n_columns, 8))
-        if (
-            self.search == "merge" and n_columns <= MOST_MERGED
-        ):  # which ranks by derivatives what it scores
+        if self.merges(domain):  # which ranks by derivatives what it scores
             later = math.ceil(n_columns * min(2.0, 1e4 / n**2))
             return 12 * n_columns if first else max(12, later)
         # From scratch, a local search recovers the groups of 12 columns in 16 D scores. Later

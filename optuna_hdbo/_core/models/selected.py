@@ -20,6 +20,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.groupings.packed import compared
 from optuna_hdbo._core.models.subsets import Grouping
 from optuna_hdbo._core.models.subsets import SubsetFits
 from optuna_hdbo._core.models.subsets import fit_columns
@@ -33,9 +34,6 @@ from optuna_hdbo._core.variables.selection import Selection
 
 WHOLE, SELECTED = "whole", "important"
 """Keys of the fits in records: of all columns, and of the selected ones."""
-
-MAX_POINTS = 300
-"""Observations on which subsets of columns are compared, drawn at random from more."""
 
 PATIENCE = 2
 """Columns in a row that are not worth it before a selection by gain stops looking."""
@@ -136,15 +134,7 @@ class SelectedModel:
     ) -> Selection:
         """Choose the columns that matter, and fit a process to them if there are priors.
 
-        Parameters
-        ----------
-        domain : Domain
-        seen : Observations
-        memory : Memory
-            Keeps the selection and the fits.
-        before : Selection or None
-            The last selection.
-        rng : numpy.random.Generator
+        The memory keeps the selection and the fits. ``before`` is the last selection.
         """
         posterior = self.whole(domain, seen, memory, renew=True)
         scores = grad_is(posterior, domain, self.n_is, rng)
@@ -179,10 +169,7 @@ class SelectedModel:
         whole: Kernel,
         rng: np.random.Generator,
     ) -> SubsetFits:
-        X, y = seen.X, seen.y
-        if len(y) > MAX_POINTS:
-            rows = np.sort(rng.choice(len(y), MAX_POINTS, replace=False))
-            X, y = np.ascontiguousarray(X[rows]), y[rows]
+        X, y = compared(seen.X, seen.y, 1, rng)
         first: Grouping = ()
         if before is not None and self.additive:
             columns = before.columns(domain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
@@ -23,6 +24,10 @@ from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.ensemble import n_fit_steps
 from optuna_hdbo._core.models.ensemble import starts_of_fit
+from optuna_hdbo._core.models.groupings.evidence import Group
+from optuna_hdbo._core.models.groupings.evidence import listed
+from optuna_hdbo._core.models.groupings.merging import Change
+from optuna_hdbo._core.models.groupings.merging import splits
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.variables.selection import Columns
 
@@ -84,7 +89,7 @@ def fit_columns(
     return Fitted(kernel, len(y), cycle, likelihood).rounded(domain)
 
 
-Grouping = tuple[tuple[int, ...], ...]
+Grouping = tuple[Group, ...]
 
 
 @dataclass(eq=False)
@@ -98,7 +103,6 @@ class SubsetFits:
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
     prior : Prior
-    bounds : Bounds
     warm : bool
         Whether a fit starts from that of the most similar subset, or always from scratch.
     additive : bool
@@ -114,7 +118,6 @@ class SubsetFits:
     X: FloatArray
     y: FloatArray
     prior: Prior
-    bounds: Bounds = field(default_factory=Bounds)
     warm: bool = True
     additive: bool = False
     first: Grouping = ()
@@ -175,7 +178,7 @@ class SubsetFits:
         key = frozenset(columns)
         for i in range((len(key) + 1) // 2):
             value, kernel = self._of(columns)
-            options = _neighbours(_as_tuples(kernel))
+            options = _neighbours(listed(kernel))
             if not options:
                 return
             found = self._fit(options[(len(self.y) + i) % len(options)], kernel)
@@ -202,7 +205,7 @@ class SubsetFits:
             return [together]
         if nearest is None:
             return [self.first] if {c for g in self.first for c in g} == key else [together]
-        kept = [tuple(c for c in group if c in key) for group in _as_tuples(nearest)]
+        kept = [tuple(c for c in group if c in key) for group in listed(nearest)]
         kept = [group for group in kept if group]
         new = sorted(key - {c for group in kept for c in group})
         if len(new) != 1 or not kept:
@@ -219,7 +222,7 @@ class SubsetFits:
             self.X,
             self.y,
             prior=self.prior,
-            bounds=self.bounds,
+            bounds=Bounds(),
             starts=[start],
             n_steps=self.n_steps,
         )
@@ -234,13 +237,8 @@ class SubsetFits:
             known = nearest.columns
             lengthscales[known] = nearest.lengthscales[known]
             noise = nearest.noise
-            of_column = dict(
-                zip(
-                    known.tolist(),
-                    np.repeat(nearest.scales, [len(g) for g in nearest.groups]).tolist(),
-                    strict=True,
-                )
-            )
+            sizes = [len(group) for group in nearest.groups]
+            of_column = dict(zip(known, np.repeat(nearest.scales, sizes), strict=True))
             # A group that was there keeps its scale; a new one starts small.
             small = 0.1 * nearest.variance
             scales = np.array([max(of_column.get(c, small) for c in group) for group in groups])
@@ -253,20 +251,7 @@ class SubsetFits:
         )
 
 
-def _as_tuples(kernel: Kernel) -> Grouping:
-    return tuple(tuple(group.tolist()) for group in kernel.groups)
-
-
-def _neighbours(groups: Grouping) -> list[Grouping]:
+def _neighbours(groups: Sequence[Group]) -> list[Grouping]:
     """Return the groupings with two groups merged, or one column on its own."""
-    found: list[Grouping] = []
-    for i, j in itertools.combinations(range(len(groups)), 2):
-        rest = tuple(g for k, g in enumerate(groups) if k not in (i, j))
-        found.append((*rest, tuple(sorted(groups[i] + groups[j]))))
-    for i, group in enumerate(groups):
-        if len(group) > 1:
-            rest = tuple(g for k, g in enumerate(groups) if k != i)
-            # The two halves of a pair are the same split.
-            for c in group[: len(group) if len(group) > 2 else 1]:
-                found.append((*rest, tuple(x for x in group if x != c), (c,)))
-    return found
+    merges = [Change((A, B), ((A, B),)) for A, B in itertools.combinations(groups, 2)]
+    return [tuple(change.of(groups)) for change in (*merges, *splits(groups))]

@@ -41,6 +41,11 @@ LENGTHSCALES = (0.2, 1.5)
 """Range of the lengthscales at which groupings are compared."""
 
 
+def listed(kernel: Kernel) -> list[Group]:
+    """Return the groups of a kernel."""
+    return [tuple(group.tolist()) for group in kernel.groups]
+
+
 def price_of_join(n_columns: int) -> float:
     """Return what every join of a grouping costs, in nats."""
     return math.log(max(n_columns * (n_columns - 1) / 2.0, 2.0))

@@ -22,6 +22,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.groupings.evidence import LENGTHSCALES
 from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.evidence import Group
+from optuna_hdbo._core.models.groupings.evidence import listed
 from optuna_hdbo._core.models.groupings.evidence import price_of_join
 from optuna_hdbo._core.models.groupings.merging import merge
 
@@ -50,21 +51,14 @@ draws for tuning ended more than a nat below the likelihood of the truth. Now it
 def likeliest(kernel: Kernel, X: FloatArray, y: FloatArray, size: int, n: int) -> list[Group]:
     """Return the likeliest grouping of searches at :data:`FIRST_LENGTHSCALES`, without a fit.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        Gives the kind, and the groups where every search starts.
-    X : FloatArray, shape (n, D)
-    y : FloatArray, shape (n,)
-        Standardised.
-    size, n : int
-        As for :class:`Learning`.
+    The kernel gives the kind, and the groups where every search starts. The other parameters are
+    those of :class:`Learning`.
     """
-    best, most = _listed(kernel), -np.inf
+    best, most = listed(kernel), -np.inf
     for lengthscale in FIRST_LENGTHSCALES:
         at = replace(kernel, lengthscales=np.full(len(kernel.lengthscales), lengthscale))
         evidence = Evidence(at, X, y)
-        found = merge(evidence, _listed(kernel), size, n, FIRST_FORCED)
+        found = merge(evidence, listed(kernel), size, n, FIRST_FORCED)
         if (value := evidence.log_posterior(found)) > most:
             best, most = found, value
     return best
@@ -92,10 +86,7 @@ class Learning:
     def first(self, kernel: Kernel) -> tuple[Kernel, float]:
         """Return a fitted kernel with the likeliest grouping that is found, and its log posterior.
 
-        Parameters
-        ----------
-        kernel : Kernel
-            Gives the kind, and has all columns alone.
+        The given one has all columns alone.
         """
         best = likeliest(kernel, *self._points, self._size, self._n)
         kernel, value = self._fit(join(best), None)
@@ -105,7 +96,7 @@ class Learning:
             kernel, value = self._better(kernel, value, found)
             if kernel is before:
                 break
-        for close in evidence.close(_listed(kernel), CLOSE, MOST_CLOSE):
+        for close in evidence.close(listed(kernel), CLOSE, MOST_CLOSE):
             kernel, value = self._better(kernel, value, close)
         return kernel, value
 
@@ -119,7 +110,7 @@ class Learning:
 
     def _search(self, kernel: Kernel, n_forced: int) -> tuple[Evidence, list[Group]]:
         evidence = Evidence(kernel, *self._points)
-        return evidence, merge(evidence, _listed(kernel), self._size, self._n, n_forced)
+        return evidence, merge(evidence, listed(kernel), self._size, self._n, n_forced)
 
     def _better(
         self, kernel: Kernel, value: float, groups: Sequence[Group]
@@ -135,10 +126,6 @@ class Learning:
         gain = comparable(other, other_value) - comparable(kernel, value)
         n_joins = len(kernel.groups) - len(found)
         return (other, other_value) if gain > self._price * n_joins else (kernel, value)
-
-
-def _listed(kernel: Kernel) -> list[Group]:
-    return [tuple(group.tolist()) for group in kernel.groups]
 
 
 def _regrouped(kernel: Kernel, groups: tuple[IntArray, ...]) -> Kernel:

@@ -244,6 +244,10 @@ class Climb:
             self._around[key] = self._ranked(groups)
         return self._around[key]
 
+    def merged(self, groups: Sequence[Group]) -> list[list[Group]]:
+        """Return the groupings that the most promising merges make."""
+        return [change.of(groups) for change in self.around(groups)[1]]
+
     def _ranked(self, groups: Sequence[Group]) -> tuple[list[Change], list[Change]]:
         W = self._evidence.slopes(self._evidence.covariances(groups))
         if W is None:
@@ -284,35 +288,21 @@ class Climb:
 def merge(
     evidence: Evidence, groups: Sequence[Sequence[int]], size: int, n: int, n_forced: int
 ) -> list[Group]:
-    """Return the likeliest grouping that climbs from ``groups`` find.
+    """Return the likeliest grouping that climbs from ``groups`` find; see :class:`Climb`.
 
-    Parameters
-    ----------
-    evidence : Evidence
-    groups : sequence of sequences of int
-    size, n : int
-        See :class:`Climb`.
-    n_forced : int
-        Merges that are made although they lose, from each of which a climb starts. If one ends
-        higher, the next merges are made from there.
+    As many as ``n_forced`` merges are made although they lose, and from each of them a climb
+    starts. If one ends higher, the next merges are made from there.
     """
     climb = Climb(evidence, size, n)
     best, value = climb.top([tuple(sorted(group)) for group in groups])
+    merges = climb.merged(best)
     forced: set[frozenset[Group]] = set()
-    found = True
-    while found:
-        found = False
-        starts = [
-            start
-            for start in (change.of(best) for change in climb.around(best)[1])
-            if frozenset(start) not in forced
-        ]
-        for start in starts[: n_forced - len(forced)]:
-            if climb.ended:
-                break
-            forced.add(frozenset(start))
-            other, other_value = climb.top(start)
-            if found := other_value > value + _LEAST_GAIN:
-                best, value = other, other_value
-                break
+    while merges and len(forced) < n_forced and not climb.ended:
+        start = merges.pop(0)
+        if frozenset(start) in forced:
+            continue
+        forced.add(frozenset(start))
+        other, other_value = climb.top(start)
+        if other_value > value + _LEAST_GAIN:
+            best, value, merges = other, other_value, climb.merged(other)
     return best

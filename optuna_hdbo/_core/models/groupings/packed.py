@@ -74,10 +74,15 @@ class Scorer:
     ) -> None:
         self._kernel, self._X, self._y = kernel, X, y
         self.scales = scales
+        self.restart(groups)
+
+    def restart(self, groups: Sequence[Sequence[int]]) -> float:
+        """Replace all groups and return the likelihood."""
         self.groups: Partition = [list(g) for g in groups]
         self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
-        self._total = np.sum(self._parts, axis=0)
+        self._total: FloatArray = np.sum(self._parts, axis=0)
         self.value = self._likelihood(self._total)
+        return self.value
 
     def _part(self, place: int, columns: Sequence[int]) -> FloatArray:
         if not len(columns):
@@ -106,14 +111,6 @@ class Scorer:
             self._total, self.value = total, value
 
         return value, accept
-
-    def restart(self, groups: Sequence[Sequence[int]]) -> float:
-        """Replace all groups and return the likelihood."""
-        self.groups = [list(g) for g in groups]
-        self._parts = [self._part(j, g) for j, g in enumerate(self.groups)]
-        self._total = np.sum(self._parts, axis=0)
-        self.value = self._likelihood(self._total)
-        return self.value
 
 
 def search_random(scorer: Scorer, size: int, n: int, rng: np.random.Generator) -> None:
@@ -262,8 +259,10 @@ def improved(
     size: int,
     n: int,
     rng: np.random.Generator,
-) -> tuple[Kernel, bool]:
-    """Return a kernel with a likelier grouping, if one was found, and whether it was.
+) -> Kernel | None:
+    """Return a kernel with a likelier grouping; ``None`` if none was found.
+
+    It has the common hyperparameters that groupings are compared with, to be fitted again.
 
     Parameters
     ----------
@@ -276,19 +275,9 @@ def improved(
         Largest number of columns in a group.
     n : int
         Groupings to score.
-
-    Returns
-    -------
-    kernel : Kernel
-        With those common hyperparameters, to be fitted again; as given if nothing was found.
-    found : bool
     """
-    level = replace(
-        kernel,
-        lengthscales=np.full(
-            len(kernel.lengthscales), np.median(kernel.lengthscales[kernel.columns])
-        ),
-    )
+    lengthscale = np.median(kernel.lengthscales[kernel.columns])
+    level = replace(kernel, lengthscales=np.full(len(kernel.lengthscales), lengthscale))
     n_places = -(-len(kernel.columns) // size)
     groups = [g.tolist() for g in kernel.groups]
     groups += [[] for _ in range(n_places - len(groups))]
@@ -298,6 +287,6 @@ def improved(
     before = scorer.value
     SEARCHES[kind](scorer, size, n, rng)
     if not scorer.value > before + 1e-9:
-        return kernel, False
+        return None
     filled = join([g for g in scorer.groups if g])
-    return replace(level, groups=filled, scales=np.full(len(filled), scale)), True
+    return replace(level, groups=filled, scales=np.full(len(filled), scale))
