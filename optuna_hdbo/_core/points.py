@@ -103,18 +103,8 @@ _WIDTH = 1000.0
 """Width of a cell of the index, in rounding errors of a projection. Few points lie on borders."""
 
 
-def find_row(X: FloatArray, x: FloatArray) -> int:
-    """Return the first row of X (n, D) that is x (D,), or -1."""
-    if len(X) == 0:
-        return -1
-    near = np.flatnonzero(np.abs(X[:, 0] - x[0]) <= SAME)
-    if len(near):
-        near = near[(np.abs(X[near] - x) <= SAME).all(axis=1)]
-    return int(near[0]) if len(near) else -1
-
-
 class RowIndex:
-    """Finds rows as :func:`find_row` does, in constant time.
+    """Finds the first row that is a point, in constant time.
 
     Rows are hashed by the cell of their projection on one generic direction. Different points of a
     lattice have different projections. Equal points are in the same cell or in adjacent ones.

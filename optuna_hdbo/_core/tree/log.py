@@ -9,10 +9,7 @@ from collections.abc import Hashable
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.tree.nodes import ALPHABET
@@ -77,7 +74,7 @@ class TreeLog:
     ----------
     tree : int
         The signature of the tree whose nodes are read.
-    ticks : IntArray, shape (n,)
+    ticks : list of int
         Numbers of the trials with a path, ascending.
     running : set of int
         Numbers of running trials with a record.
@@ -90,14 +87,13 @@ class TreeLog:
         self._domain, self._surrogate = domain, surrogate
         self._n = 0  # records that are not read again
         self._last: Record | None = None
-        self._numbers = np.empty(64, dtype=np.int64)
-        self._n_numbers = 0
+        self._final_ticks: list[int] = []
         self._final: dict[str, list[Record]] = {}
         self._recent: dict[str, list[Record]] = {}
         self._final_fits: list[tuple[int, Fitted]] = []
         self._recent_fits: list[tuple[int, Fitted]] = []
         self._recent_entries: list[Entry] = []
-        self.ticks: IntArray = self._numbers[:0]
+        self.ticks: list[int] = []
         self.running: set[int] = set()
         self.latest = -1
 
@@ -108,14 +104,9 @@ class TreeLog:
     def read(
         self, records: Sequence[Record], promised: Entry | None
     ) -> tuple[float, frozenset[str]]:
-        """Take in the records.
+        """Take in the records, which begin with what was read before: see :meth:`goes_on_in`.
 
-        Parameters
-        ----------
-        records : sequence of Record
-            They begin with what was read before: see :meth:`goes_on_in`.
-        promised : Entry or None
-            The entry that the trial of the last suggestion should have.
+        ``promised`` is the entry that the trial of the last suggestion should have.
 
         Returns
         -------
@@ -128,7 +119,8 @@ class TreeLog:
         expected = [*self._recent_entries, *([] if promised is None else [promised])]
         self._recent, self._recent_fits, self._recent_entries = {}, [], []
         self.running = set()
-        found, recent = [], []
+        found: list[Entry] = []
+        recent: list[int] = []
         for record in records[self._n :]:
             if record.state == "running":
                 self.running.add(record.number)
@@ -141,18 +133,13 @@ class TreeLog:
                 fits.append((record.number, fitted))
             if path is not None:
                 (self._final if final else self._recent).setdefault(path, []).append(record)
-                if final:
-                    self._keep_number(record.number)
-                else:
-                    recent.append(record.number)
+                (self._final_ticks if final else recent).append(record.number)
             if path is not None or fitted is not None:
                 entry = Entry(record.number, path, None if fitted is None else fitted.identity)
                 found.append(entry)
                 if not final:
                     self._recent_entries.append(entry)
-        self.ticks = self._numbers[: self._n_numbers]
-        if recent:
-            self.ticks = np.concatenate([self.ticks, recent])
+        self.ticks = [*self._final_ticks, *recent] if recent else self._final_ticks
         if len(records):
             self.latest = records[-1].number
         if found == expected:  # as nearly always with one worker
@@ -164,12 +151,6 @@ class TreeLog:
 
     def _fit(self, record: Record) -> Fitted | None:
         return None if self._surrogate is None else self._surrogate.read(record, self._domain)
-
-    def _keep_number(self, number: int) -> None:
-        if self._n_numbers == len(self._numbers):
-            self._numbers = np.concatenate([self._numbers, np.empty_like(self._numbers)])
-        self._numbers[self._n_numbers] = number
-        self._n_numbers += 1
 
     def records(self, path: str, last: float) -> list[Record]:
         """Return the records of a path, by ascending number up to ``last``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 from typing import Literal
 
@@ -109,9 +110,8 @@ class Tree:
 
     def copy(self) -> Tree:
         """Return a tree that may go another way."""
-        other = object.__new__(Tree)
-        other.rule, other.columns, other._is_counted = self.rule, self.columns, self._is_counted
-        other.nodes, other._parent = self._resized(len(self.nodes.score)), self._parent
+        other = copy.copy(self)
+        other.nodes = self._resized(len(self.nodes.score))
         return other
 
     def _resized(self, n: int) -> Nodes:
@@ -124,16 +124,10 @@ class Tree:
 
         heaps = np.full(max(len(old.heaps), 2 * self.depth + 32), -1, dtype=np.int64)
         heaps[: len(old.heaps)] = old.heaps
-        return Nodes(
-            low=resized(old.low),
-            high=resized(old.high),
-            at=resized(old.at),
-            score=resized(old.score),
-            links=resized(old.links),
-            heaps=heaps,
-            state=old.state.copy(),
-            limit=old.limit.copy(),
-        )
+        rows = {
+            name: resized(getattr(old, name)) for name in ("low", "high", "at", "score", "links")
+        }
+        return old._replace(**rows, heaps=heaps, state=old.state.copy(), limit=old.limit.copy())
 
     def __len__(self) -> int:
         return int(self.nodes.state[jit.COUNT])

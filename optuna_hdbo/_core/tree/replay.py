@@ -165,7 +165,11 @@ class Replay:
             live.depend_on(seen.step)
             memory.promised = _promise(live, walk.fitted, seen.step)
         self._memory = memory
-        record = self._record(domain, log, live, walk.fitted)
+        record: dict[str, Any] = {}
+        if live.node is not None:
+            record[KEY] = {"tree": log.tree, "path": live.path}
+        if walk.fitted is not None:
+            record[FIT] = walk.fitted.to_json(domain.names)
         return Grown(live.tree, live.node, live.x, len(live.path), record, idle)
 
     def _recall(self, domain: Domain, seen: Observations) -> _Memory:
@@ -180,17 +184,6 @@ class Replay:
             memory = _Memory(domain, TreeLog(domain, self.rule.branching, self.surrogate))
         memory.read(seen)
         return memory
-
-    @staticmethod
-    def _record(
-        domain: Domain, log: TreeLog, live: State, fitted: Fitted | None
-    ) -> dict[str, Any]:
-        record: dict[str, Any] = {}
-        if live.node is not None:
-            record[KEY] = {"tree": log.tree, "path": live.path}
-        if fitted is not None:
-            record[FIT] = fitted.to_json(domain.names)
-        return record
 
 
 def _promise(live: State, fitted: Fitted | None, step: int) -> Entry | None:

@@ -38,10 +38,7 @@ class TreeSearch:
         self, domain: Domain, seen: Observations, streams: Streams
     ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
         """Return the next point (D,), and what to record and to report with it."""
-        # An interrupt may leave a replay half done. It is not in its place before it is complete.
-        replay, self.replay = self.replay, Replay(self.replay.rule, self.replay.surrogate)
-        grown = replay.grow(domain, seen)
-        self.replay = replay
+        grown = self.replay.grow(domain, seen)
         tree = grown.tree
         report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
         if grown.node is not None:

@@ -18,7 +18,6 @@ from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.posterior import IllConditionedError
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
-from optuna_hdbo._core.gp.prior import PriorName
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._core.tree.nodes import make_model
@@ -31,8 +30,8 @@ KEY = "fit"
 MANY = 100
 """Observations after which fits are rare: they cost ever more and change ever less."""
 
-LATE_GROWTH = 1.0
-"""Share of new observations that calls for a fit then."""
+GROWTH, LATE_GROWTH = 0.2, 1.0
+"""Share of new observations that calls for a fit, and the share that does from then on."""
 
 KNOWN = 0.1
 """Share of a finite space's configurations from which on late fits are not renewed.
@@ -54,13 +53,10 @@ class Surrogate:
         Kernel.
     ard : bool
         One lengthscale per column, or one for all.
-    prior : str
-        Prior of the lengthscales.
     n_cyc : int or None
         Observations between two fits. With ``None``, a fit is due when the observations have
-        grown by the share ``growth``, or by :data:`LATE_GROWTH` from :data:`MANY` on. The latter
-        ends where the share :data:`KNOWN` of a finite space is known.
-    growth : float
+        grown by the share :data:`GROWTH`, or by :data:`LATE_GROWTH` from :data:`MANY` on. The
+        latter ends where the share :data:`KNOWN` of a finite space is known.
     bounds : Bounds
     fixed : KernelParams or None
         Known hyperparameters. Nothing is fitted then.
@@ -68,9 +64,7 @@ class Surrogate:
 
     kind: str
     ard: bool = True
-    prior: PriorName = "inverse-square"
     n_cyc: int | None = None
-    growth: float = 0.2
     bounds: Bounds = field(default_factory=lambda: Bounds(noise=(1e-8, 1e-2)))
     fixed: KernelParams | None = None
     _cache: FactorCache = field(default_factory=FactorCache, init=False)
@@ -105,7 +99,7 @@ class Surrogate:
         late = current is not None and current.n >= MANY
         if late and self.n_cyc is None and n >= KNOWN * domain.n_configurations:
             return None
-        if not is_due(current, n, self.n_cyc, LATE_GROWTH if late else self.growth):
+        if not is_due(current, n, self.n_cyc, LATE_GROWTH if late else GROWTH):
             return None
         cold = self.unfitted(domain).kernel
         starts = [cold] if current is None else [current.kernel]
@@ -115,7 +109,7 @@ class Surrogate:
             cold,
             X,
             standardise(values)[0],
-            prior=Prior(self.prior, len(domain)),
+            prior=Prior("inverse-square"),
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             starts=starts,

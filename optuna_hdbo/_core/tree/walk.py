@@ -21,7 +21,6 @@ from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.points import SAME
 from optuna_hdbo._core.points import RowIndex
 from optuna_hdbo._core.points import are_near
-from optuna_hdbo._core.points import find_row
 from optuna_hdbo._core.tree.log import TreeLog
 from optuna_hdbo._core.tree.nodes import NO_MODEL
 from optuna_hdbo._core.tree.nodes import Tree
@@ -155,7 +154,7 @@ class Walk:
         while until == "live" or state.epoch < n_epochs:
             rows = self._n_rows(state.epoch)
             if state.epoch < n_epochs:
-                state.depend_on(self.log.ticks.item(state.epoch))
+                state.depend_on(self.log.ticks[state.epoch])
             if state.node is None:
                 if self.surrogate is not None and of_epoch != state.epoch:
                     model, of_epoch = self._model(state, self.surrogate, rows), state.epoch
@@ -210,12 +209,12 @@ class Walk:
         ticks, numbers = self.log.ticks, self.seen.numbers
         if epoch >= len(ticks):
             return len(numbers)
-        return place_of(ticks.item(epoch), numbers, len(numbers) - 1)
+        return place_of(ticks[epoch], numbers)
 
     def _last(self, epoch: int) -> float:
         """Return the number of the trial that closed an epoch, ``inf`` for the present one."""
         ticks = self.log.ticks
-        return ticks.item(epoch) if epoch < len(ticks) else math.inf
+        return ticks[epoch] if epoch < len(ticks) else math.inf
 
     def _answer(self, state: State, rows: int) -> Reply:
         """Return what is known of the node that waits."""
@@ -231,8 +230,10 @@ class Walk:
             return Reply(float(self.seen.values[found]))
         if state.row.tobytes() in state.closed:  # another node of that configuration
             return Reply("closed")
-        if last == math.inf and find_row(self.seen.pending, state.row) >= 0:
-            return Reply("running")
+        if last == math.inf:
+            row = state.row.tolist()
+            if any(are_near(x, row, SAME) for x in self.seen.pending.tolist()):
+                return Reply("running")
         return Reply(None)
 
     def _told(self, known: list[Record], path: str, row: FloatArray, last: float) -> Reply:
@@ -257,7 +258,7 @@ class Walk:
         if record.state == "running":
             return "running"
         numbers = self.seen.numbers
-        i = place_of(record.number, numbers, len(numbers) - 1)
+        i = place_of(record.number, numbers)
         if i < len(numbers) and numbers.item(i) == record.number:
             is_there = are_near(self.seen.X[i].tolist(), row.tolist(), SAME)
             return float(self.seen.values[i]) if is_there else None
@@ -280,8 +281,9 @@ class Walk:
         return model
 
 
-def place_of(number: int, ascending: IntArray, guess: int) -> int:
+def place_of(number: int, ascending: IntArray) -> int:
     """Return the index at which a number is among ascending ones, or would be."""
-    if 0 <= guess < len(ascending) and ascending.item(guess) == number:
-        return guess
+    last = len(ascending) - 1
+    if last >= 0 and ascending.item(last) == number:  # as nearly always
+        return last
     return int(ascending.searchsorted(number))
