@@ -14,6 +14,7 @@ from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 
 
 MOST_BRANCHES = 12
@@ -59,10 +60,13 @@ class Branch:
 
 def best_of_branches(domain: Domain, X: FloatArray, merit: FloatArray) -> FloatArray:
     """Return the best point of each branch out of points (n, D) with a ranking (n,)."""
-    _, of_row = np.unique(domain.active(X), axis=0, return_inverse=True)
-    of_row = of_row.ravel()
-    rows = [np.flatnonzero(of_row == i) for i in range(int(of_row.max()) + 1)]
-    return X[[int(row[np.argmax(merit[row])]) for row in rows]]
+    return X[[int(rows[np.argmax(merit[rows])]) for _, rows in _by_branch(domain, X)]]
+
+
+def _by_branch(domain: Domain, X: FloatArray) -> list[tuple[BoolArray, IntArray]]:
+    """Return the sets of columns that are active at points (m, D), and the rows of each."""
+    patterns, of_row = np.unique(domain.active(X), axis=0, return_inverse=True)
+    return [(active, np.flatnonzero(of_row.ravel() == i)) for i, active in enumerate(patterns)]
 
 
 def branches(
@@ -77,17 +81,7 @@ def branches(
 
     Columns that are not free have the values of ``best[0]``, except for those that are inactive
     there: these are free wherever they are active. Where all free columns are inactive, all others
-    are free.
-
-    Parameters
-    ----------
-    acquisition : Acquisition
-    domain : Domain
-    best, known : FloatArray, shape (b, D) and (n, D)
-        Good points, the best first, and all known ones.
-    free : BoolArray, shape (D,)
-        Columns that may move.
-    rng : numpy.random.Generator
+    are free. ``best (b, D)`` are good points, the best first, and ``known (n, D)`` all known ones.
     """
     here = domain.active(best[:1])[0]
     held = ~free & here if (free & here).any() else np.zeros_like(here)
@@ -95,18 +89,14 @@ def branches(
     pool[:, held & domain.deciding] = best[0, held & domain.deciding]
     pool = domain.canonical(pool)
     values = acquisition(pool)
-    patterns, of_row = np.unique(domain.active(pool), axis=0, return_inverse=True)
-    of_row = of_row.ravel()
-    heights = np.array([values[of_row == i].max() for i in range(len(patterns))])
+    every = sorted(_by_branch(domain, pool), key=lambda branch: -values[branch[1]].max())
     found = []
-    for i in np.argsort(-heights, kind="stable")[:MOST_BRANCHES]:
-        rows = np.flatnonzero(of_row == i)
+    for active, rows in every[:MOST_BRANCHES]:
         # The good points of the study come first, then what the model thinks good.
         given, other = rows[rows < len(best)], rows[rows >= len(best)]
         other = other[np.argsort(-values[other], kind="stable")]
         chosen = [*given.tolist(), *other.tolist()][: max(MOST_GOOD, len(given))]
         good = pool[chosen]
-        moves = patterns[i] & ~held
-        good[:, patterns[i] & held] = best[0, patterns[i] & held]
-        found.append(Branch(patterns[i], moves, good, pool[rows]))
+        good[:, active & held] = best[0, active & held]
+        found.append(Branch(active, active & ~held, good, pool[rows]))
     return found

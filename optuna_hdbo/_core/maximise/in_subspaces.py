@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from dataclasses import field
 
@@ -96,13 +97,9 @@ class SubspaceMaximiser:
             found.append((value, i, y))
         found.sort(key=lambda item: -item[0])
         taken = {row.tobytes() for row in known}
-        for _, i, y in found:
-            x = self._point(i, y)
-            if x.tobytes() not in taken:
-                return x
-        for flat in order.tolist():
-            i, j = divmod(flat, m)
-            x = self._point(i, candidates[i, j])
+        climbed = (self._point(i, y) for _, i, y in found)
+        scored = (self._point(flat // m, candidates[divmod(flat, m)]) for flat in order.tolist())
+        for x in itertools.chain(climbed, scored):
             if x.tobytes() not in taken:
                 return x
         _, i, y = found[0]
@@ -156,18 +153,14 @@ class SubspaceMaximiser:
         return x
 
     @cached_property
-    def _held(self) -> BoolArray | None:
+    def _held(self) -> BoolArray:
         """Free columns that stay at the anchor, so that its branch is not left; shape (S, d)."""
-        if not self.domain.gates:
-            return None
         held = self.domain.deciding | ~self.domain.active(self.subspaces.anchors)
         return np.take_along_axis(held, self.subspaces.columns, axis=1)
 
     def _candidates(self, rng: np.random.Generator) -> FloatArray:
         """Return values of the free columns, shape (S, m, d)."""
         Y = self._drawn(rng)
-        if self._held is None:
-            return Y
         spaces = self.subspaces
         here = np.take_along_axis(spaces.anchors, spaces.columns, axis=1)
         return np.where(self._held[:, None, :], here[:, None, :], Y)
@@ -222,7 +215,7 @@ class SubspaceMaximiser:
     ) -> tuple[float, FloatArray]:
         """Climb, and change one discrete free column at a time, for as long as that helps."""
         columns = self.subspaces.columns[i]
-        places = np.flatnonzero(self.domain.discrete[columns] & self._may_move(i))
+        places = np.flatnonzero(self.domain.discrete[columns] & ~self._held[i])
         value, y = self._climb(acquisition, here, i, y, value)
         for _ in range(6 if len(places) else 0):
             moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
@@ -238,17 +231,12 @@ class SubspaceMaximiser:
             value, y = best, z
         return value, y
 
-    def _may_move(self, i: int) -> BoolArray:
-        """Mark the free columns of a subspace that can leave the anchor's value, shape (d,)."""
-        d = self.subspaces.columns.shape[1]
-        return np.ones(d, np.bool_) if self._held is None else ~self._held[i]
-
     def _climb(
         self, acquisition: Acquisition, here: Restricted, i: int, y: FloatArray, value: float
     ) -> tuple[float, FloatArray]:
         """Follow the gradient within a subspace, in the kernel of its free columns."""
         columns = self.subspaces.columns[i]
-        moves = ~self.domain.discrete[columns] & self._may_move(i)
+        moves = ~(self.domain.discrete[columns] | self._held[i])
         if not moves.any():
             return value, y
         if len(here) > 1:  # several kernels: in all columns then, of which only these move

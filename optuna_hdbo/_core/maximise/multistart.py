@@ -271,12 +271,8 @@ def _search_grids(
         for i in np.argsort(-gains, kind="stable")[: len(columns)]:
             if gains[i] <= value:
                 break
-            changed = moves[i] != x
-            trial = np.where(changed, moves[i], x)
-            if branch is not None and not branch.has(domain, trial[None])[0]:
-                continue
-            if (found := float(acquisition(trial[None])[0])) > value:
-                x, value = trial, found
+            if (found := float(acquisition(moves[i : i + 1])[0])) > value:
+                x, value = moves[i], found
         if climbing.any():
             climbed, heights = acquisition.ascend(x[None], climbing, n_steps)
             if heights[0] > value:
@@ -293,17 +289,9 @@ def along_axes(
     rng: np.random.Generator,
     known: FloatArray,
 ) -> FloatArray:
-    """Return the best of the points that differ from a centre in one column, and are not known.
+    """Return the best point that differs from a centre (D,) in one column and is not known (n, D).
 
     With very many columns, only some are tried: see :data:`MOST_ALONG`.
-
-    Parameters
-    ----------
-    domain : Domain
-    centre : FloatArray, shape (D,)
-    acquisition : Acquisition
-    rng : numpy.random.Generator
-    known : FloatArray, shape (n, D)
     """
     n = max(LEAST_PER_AXIS, ALONG_AXES // domain.breadth)
     active = np.flatnonzero(domain.active(centre[None])[0])

@@ -135,15 +135,8 @@ class Region:
     ) -> FloatArray:
         """Return the point (D,) of the largest expected improvement within the region.
 
-        Parameters
-        ----------
-        posterior : Posterior
-        feasibility : Feasibility
-            What an improvement is measured against.
-        good, known : FloatArray, shape (b, D) and (n, D)
-            Good points of the region, the best first, and all known ones.
-        rng : numpy.random.Generator
-        effort : Effort
+        ``good (b, D)`` are good points of the region, the best first, and ``known (n, D)`` all
+        known ones. Improvements are measured against what ``feasibility`` says.
         """
         acquisition = self.view_feasibility(feasibility).improvement(self.view(posterior))
         return self.maximise(acquisition, good, known, rng, effort)

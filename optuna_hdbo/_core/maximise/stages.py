@@ -57,11 +57,7 @@ class Stage:
         The first stage begins at the first observation, which is a random point in a study with
         startup trials.
         """
-
-        def parse(data: Any) -> Stage | None:
-            return _from_json(data, groups, seen.X.shape[1])
-
-        last = memory.recall(KEY, parse)
+        last = memory.recall(KEY, lambda data: _from_json(data, groups, seen.X.shape[1]))
         if last is None:
             stage = cls(0, seen.step, seen.X[0].copy(), _mask(groups[0], seen.X.shape[1]))
         else:

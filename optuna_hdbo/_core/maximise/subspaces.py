@@ -70,7 +70,6 @@ def draw_subspaces(
     alpha: float,
     axes: Axes,
     good: FloatArray | None,
-    most: int | None = None,
 ) -> Subspaces:
     """Return Z_t, or a random part of it if it is too large to be searched.
 
@@ -93,8 +92,6 @@ def draw_subspaces(
         Free columns: drawn for each subspace, or the last d.
     good : FloatArray, shape (b, D), or None
         A random half of the subspaces is anchored at random ones of these points.
-    most : int or None
-        Largest number of subspaces to return.
     """
     n_columns = len(domain)
     if d == n_columns:  # the cube, and again with every good point to start from: GP-UCB
@@ -102,8 +99,7 @@ def draw_subspaces(
         anchors = anchors if good is None else np.concatenate([anchors, good])
         whole = np.tile(np.arange(n_columns), (len(anchors), 1))
         return Subspaces(anchors, whole, np.arange(len(anchors)) > 0)
-    if most is None:
-        most = min(MOST_SEARCHED, max(64, MOST_NUMBERS // n_columns))
+    most = _most_searched(n_columns)
     members = _members(step, n0, alpha, most, streams.generator(f"{purpose}:looked-at", step))
     U = np.empty((len(members), n_columns))
     columns = np.empty((len(members), d), np.int64)
@@ -139,14 +135,15 @@ def _members(
     return sorted(chosen)
 
 
-def axes_through(
-    domain: Domain, centre: FloatArray, rng: np.random.Generator, most: int = MOST_SEARCHED
-) -> Subspaces:
-    """Return the lines through a point (D,) along all columns, or ``most`` columns at random."""
+def _most_searched(n_columns: int) -> int:
+    return min(MOST_SEARCHED, max(64, MOST_NUMBERS // n_columns))
+
+
+def axes_through(domain: Domain, centre: FloatArray, rng: np.random.Generator) -> Subspaces:
+    """Return the lines through a point (D,) along all columns, or some of very many at random."""
     n_columns = len(domain)
-    most = min(most, max(64, MOST_NUMBERS // n_columns))
     chosen = np.arange(n_columns)
-    if n_columns > most:
+    if n_columns > (most := _most_searched(n_columns)):
         chosen = np.sort(rng.choice(n_columns, most, replace=False))
     anchors = np.repeat(centre[None], len(chosen), axis=0)
     return Subspaces(anchors, chosen[:, None], np.zeros(len(chosen), np.bool_))

@@ -31,7 +31,9 @@ def draw(domain: Domain, step: int = 5, d: int = 2, **changes: object) -> Subspa
     given: dict[str, object] = {"n0": 2, "alpha": 1.0, "axes": "random", "good": None}
     given |= changes
     streams = Streams(int(given.pop("seed", 3)))  # type: ignore[call-overload]
-    return draw_subspaces(domain, streams, "z", step, d, **given)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subspace, "MOST_SEARCHED", given.pop("most", subspace.MOST_SEARCHED))
+        return draw_subspaces(domain, streams, "z", step, d, **given)  # type: ignore[arg-type]
 
 
 def rows(spaces: Subspaces) -> set[tuple[bytes, bytes]]:
@@ -51,13 +53,14 @@ def test_sizes() -> None:
     assert subspace.sizes(3, 1, 2.0) == [1, 4, 9]
 
 
-def test_axes_through_a_point() -> None:
+def test_axes_through_a_point(monkeypatch: pytest.MonkeyPatch) -> None:
     domain, rng = make_domain(*[None] * 9), np.random.default_rng(0)
     centre = rng.random(9)
     spaces = axes_through(domain, centre, rng)
     assert (spaces.anchors == centre).all()
     assert spaces.columns.ravel().tolist() == list(range(9))
-    some = axes_through(domain, centre, rng, most=4).columns.ravel()
+    monkeypatch.setattr(subspace, "MOST_SEARCHED", 4)
+    some = axes_through(domain, centre, rng).columns.ravel()
     assert len(set(some.tolist())) == 4
     assert not set(some.tolist()) - set(range(9))
 
