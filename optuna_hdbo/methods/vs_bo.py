@@ -207,7 +207,8 @@ class VSBO:
         What the selection leaves out are weak effects, too weak for any of their interactions to
         be seen, and a sum finds those in the fewest observations.
         """
-        by_column = self._by_column.posterior(domain, seen, NONE_INTERACT, memory, SUM_GROWTH)
+        believed = self._by_column.believed(domain, seen, NONE_INTERACT, memory, SUM_GROWTH)
+        by_column = believed.posterior
         gain = by_column.log_predictive() + AHEAD - joint.log_predictive()
         share = np.clip(
             1.0 / (1.0 + math.exp(min(-4.0 * gain, 700.0))), LEAST_SHARE, 1.0 - LEAST_SHARE

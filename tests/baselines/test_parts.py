@@ -93,7 +93,8 @@ def test_descent_is_along_the_gradient_of_the_mean() -> None:
     from optuna_hdbo._core.memory import Memory
     from optuna_hdbo._core.models.ensemble import ALL_MATTER
 
-    posterior = model.posterior(ledger.domain, ledger.seen(), ALL_MATTER, Memory())
+    believed = model.believed(ledger.domain, ledger.seen(), ALL_MATTER, Memory())
+    posterior = believed.posterior
     steps = 1e-5 * np.eye(2)
     slope = (posterior.mean(best + steps) - posterior.mean(best - steps)) / 2e-5
     np.testing.assert_allclose(line.direction, slope / np.abs(slope).max(), atol=1e-4)

@@ -125,7 +125,8 @@ def test_exploration_shrinks_and_that_of_gp_ucb_grows() -> None:
             ledger = Ledger.started(make_domain(None, None), n, peak)
             method = GPMI(exploration=exploration, alternate=False)  # type: ignore[arg-type]
             seen = ledger.seen()
-            posterior = method._models.posterior(ledger.domain, seen, ALL_MATTER, Memory())
+            models, domain = method._models, ledger.domain
+            posterior = models.believed(domain, seen, ALL_MATTER, Memory()).posterior
             acquisition = method._instance(posterior, seen, ledger.domain)
             corner = np.array([[1.0, 0.0]])
             mean, variance = posterior.predict(corner)

@@ -40,8 +40,7 @@ class Analytic:
     @classmethod
     def ucb(cls, posterior: Posterior, root_beta: float, group: int | None = None) -> Analytic:
         """Return mean + sqrt(beta) std; of one group's component if ``group`` is given."""
-        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
-        return cls(posterior, kernel, jit.UCB, (root_beta, 0.0))
+        return cls(posterior, posterior.kernel.only(group), jit.UCB, (root_beta, 0.0))
 
     @classmethod
     def log_ei(cls, posterior: Posterior, incumbent: float) -> Analytic:
@@ -79,7 +78,7 @@ class Analytic:
         Variances and ``gamma`` are in units of the kernel's signal variance, and the sum is scaled
         back. At least ``floor`` standard deviations are added to the mean.
         """
-        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        kernel = posterior.kernel.only(group)
         return cls(posterior, kernel, jit.MI, (root_alpha, gamma * kernel.variance, floor))
 
     @classmethod
@@ -87,7 +86,7 @@ class Analytic:
         cls, posterior: Posterior, factor: float, group: int | None = None
     ) -> Analytic:
         """Return mean + factor var, the variance in units of the signal variance, scaled back."""
-        kernel = posterior.kernel if group is None else posterior.kernel.only(group)
+        kernel = posterior.kernel.only(group)
         return cls(posterior, kernel, jit.VARIANCE, (factor / kernel.variance**0.5, 0.0))
 
     @property
@@ -136,11 +135,8 @@ class Analytic:
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``.
 
-        Returns
-        -------
-        X : FloatArray, shape (S, D)
-        values : FloatArray, shape (S,)
-            The largest is never below those of the starts.
+        The ends (S, D) and their values (S,) are returned. The largest value is never below those
+        of the starts.
         """
         if not self.kernel.is_compiled:
             units = np.minimum(self.kernel.lengthscales, 1.0)

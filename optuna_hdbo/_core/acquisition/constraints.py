@@ -52,22 +52,13 @@ class ConstraintModels:
             z, shift, scale = standardise(column[told])
             # A constraint that always holds by far gets a finite limit, whatever its units.
             largest = float(np.clip(-shift / scale, -1e3, 1e3))
-            part = replace(
-                seen,
-                X=seen.X[told],
-                values=z,
-                numbers=seen.numbers[told],
-                constraints=np.empty((len(told), 0)),
-                output=None,
-                outside=None,
-            )
-            model = self._models.setdefault(j, self._model(j))
-            posterior = model.posterior(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
-            constraints.append((posterior, largest))
+            nothing = np.empty((len(told), 0))
+            part = replace(seen.at(told), values=z, constraints=nothing, output=None, outside=None)
+            new = Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")
+            model = self._models.setdefault(j, new)
+            believed = model.believed(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
+            constraints.append((believed.posterior, largest))
         feasible = merit >= seen.y.min()
         if seen.outside is not None:
             feasible &= ~seen.outside
         return Feasibility(merit, feasible, constraints)
-
-    def _model(self, j: int) -> Ensemble:
-        return Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")

@@ -34,13 +34,8 @@ def log_jump_improvement(
 ) -> FloatArray:
     """Return log E[max(y - incumbent, 0)] at points Z (m, D), shape (m,), unknown jumps included.
 
-    Parameters
-    ----------
-    posterior : Posterior
-    incumbent : float
-        The best observed value, in the units of the posterior.
-    Z, known : FloatArray, shape (m, D) and (n, D)
-        Points that are scored, and all whose values are known or pending.
+    The ``incumbent`` is the best observed value, in the units of the posterior. ``known (n, D)``
+    are all points whose values are known or pending.
     """
     mean, variance = posterior.predict(Z)
     variance += posterior.kernel.noise * unknown_share(Z, known)

@@ -125,8 +125,10 @@ class Kernel:
         acquisition.pull_back_all(self.covariance, F, G, W, out)
         return out
 
-    def only(self, group: int) -> Kernel:
-        """Return the kernel of one group's component f_j."""
+    def only(self, group: int | None) -> Kernel:
+        """Return the kernel of one group's component f_j, or the whole one for ``None``."""
+        if group is None:
+            return self
         return replace(
             self, groups=self.groups[group : group + 1], scales=self.scales[group : group + 1]
         )

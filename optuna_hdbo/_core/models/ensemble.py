@@ -222,17 +222,6 @@ class Ensemble:
         output = memory.recall(f"{key}:output", Output.from_json)
         return seen if output is None else seen.warped(output)
 
-    def posterior(
-        self,
-        domain: Domain,
-        seen: Observations,
-        belief: Belief,
-        memory: Memory,
-        growth: float = QUERY_GROWTH,
-    ) -> Posterior:
-        """Return the posterior under a belief, fitted anew if that is due."""
-        return self.believed(domain, seen, belief, memory, growth).posterior
-
     def _posterior(self, key: str, fitted: Fitted, seen: Observations) -> Posterior:
         cache = self._caches.setdefault(key, FactorCache())
         return cache.posterior(fitted, seen.X, seen.y, seen.pending)

@@ -47,7 +47,7 @@ def halves(n: int = 14, scale: float = 1.0) -> Observations:
 
 def objective(seen: Observations) -> Posterior:
     ensemble = Ensemble("matern52", True, (ALL_MATTER,))
-    return ensemble.posterior(DOMAIN, seen, ALL_MATTER, Memory())
+    return ensemble.believed(DOMAIN, seen, ALL_MATTER, Memory()).posterior
 
 
 def learn(seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
