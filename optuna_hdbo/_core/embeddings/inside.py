@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import replace
@@ -64,12 +65,9 @@ class Place:
         u = data.get("u")
         base = data.get("base", -1)
         counts = all(type(number) is int and -1 <= number < 2**63 for number in (key, part, base))
-        if (
-            not counts
-            or min(key, part) < 0
-            or not isinstance(u, list)
-            or not 0 < len(u) <= MOST_COORDINATES
-        ):
+        if not counts or min(key, part) < 0:
+            return None
+        if not isinstance(u, list) or not 0 < len(u) <= MOST_COORDINATES:
             return None
         if not all(type(v) in (int, float) and 0.0 <= v <= 1.0 for v in u):
             return None
@@ -81,21 +79,21 @@ def embedding_key(name: str, seen: Observations, streams: Streams) -> int:
 
     So a study keeps its embeddings when it is resumed with another seed.
     """
-    for record in seen.records:
-        place = Place.from_json(record.data.get(KEY))
-        if place is not None:
-            return place.key
+    for _, place in _placed(seen):
+        return place.key
     return int(streams.generator(f"{name}:embedding", 0).integers(2**31))
 
 
 def places(seen: Observations, key: int) -> list[tuple[Record, Place]]:
     """Return the records of embedded trials with this key, by ascending number."""
-    found = []
+    return [(record, place) for record, place in _placed(seen) if place.key == key]
+
+
+def _placed(seen: Observations) -> Iterator[tuple[Record, Place]]:
     for record in seen.records:
         place = Place.from_json(record.data.get(KEY))
-        if place is not None and place.key == key:
-            found.append((record, place))
-    return found
+        if place is not None:
+            yield record, place
 
 
 def inside(embedding: Embedding, seen: Observations, key: int, part: int) -> Observations:

@@ -17,6 +17,9 @@ from optuna_hdbo._core.embeddings.embedding import normal_rows
 N_MIXING = 24
 """Steps of a chain from the centre to a random point."""
 
+N_CLIMBING = 50
+"""Most steps of a climb."""
+
 
 def spherical(domain: Domain, d: int, key: int) -> Embedding:
     """Return ALEBO's map, x = B^+ y (Letham et al. 2020).
@@ -45,11 +48,9 @@ def reach(embedding: Embedding, Y: FloatArray, directions: FloatArray) -> tuple[
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 
-def walk(
-    embedding: Embedding, Y: FloatArray, rng: np.random.Generator, n_steps: int = N_MIXING
-) -> FloatArray:
+def walk(embedding: Embedding, Y: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Return points (m, d) after steps of hit-and-run from points of the polytope (m, d)."""
-    for _ in range(n_steps):
+    for _ in range(N_MIXING):
         directions = rng.standard_normal(Y.shape) * embedding.half
         low, high = reach(embedding, Y, directions)
         Y = Y + (low + (high - low) * rng.random(len(Y)))[:, None] * directions
@@ -60,18 +61,11 @@ def climb(
     embedding: Embedding,
     slope: Callable[[FloatArray], tuple[float, FloatArray]],
     y: FloatArray,
-    n_steps: int = 50,
 ) -> tuple[FloatArray, float]:
-    """Return a better point (d,) of the polytope, and its value.
+    """Return a point (d,) of the polytope that is better than y (d,), and its value.
 
-    Parameters
-    ----------
-    slope : callable
-        Returns the value at a point (d,) and its gradient (d,).
-    y : FloatArray, shape (d,)
-        A point of the polytope.
-    n_steps : int
-        At most so many steps of sequential quadratic programming, which keeps to the sides.
+    ``slope`` returns the value at a point and its gradient (d,). Sequential quadratic programming
+    keeps to the sides of the polytope.
     """
     start = slope(y)[0]
     sides = np.concatenate([embedding.matrix, -embedding.matrix])
@@ -81,7 +75,7 @@ def climb(
         return -value, -gradient
 
     inside = {"type": "ineq", "fun": lambda point: 1.0 - sides @ point, "jac": lambda _: -sides}
-    options = {"maxiter": n_steps, "ftol": 1e-6}
+    options = {"maxiter": N_CLIMBING, "ftol": 1e-6}
     end = minimize(falling, y, jac=True, method="SLSQP", constraints=inside, options=options).x
     end = end / max(1.0, float(np.abs(embedding.matrix @ end).max()))  # steps may end just outside
     value = slope(end)[0]

@@ -86,7 +86,7 @@ class EmbeddedSearch:
     _queries: dict[int, tuple[EnsembleQueries, ConstraintModels]] = field(
         default_factory=dict, init=False
     )
-    _drawn: dict[int, tuple[tuple[str, ...], Embedding]] = field(default_factory=dict, init=False)
+    _drawn: dict[int, tuple[int, Embedding]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         check_integer("d", self.d, 1)
@@ -128,12 +128,11 @@ class EmbeddedSearch:
         return x, memory.kept, report
 
     def _embedding(self, domain: Domain, key: int, part: int) -> Embedding:
-        names, embedding = self._drawn.get(part, ((), None))
-        same = embedding is not None and names == (str(key), *domain.names)
-        if embedding is None or not same or not embedding.domain.is_same_as(domain):
-            embedding = self.draw(domain, min(self.d, len(domain)), key + part)
-            self._drawn[part] = (str(key), *domain.names), embedding
-        return embedding
+        drawn = self._drawn.get(part)
+        if drawn is None or drawn[0] != key or not drawn[1].domain.is_same_as(domain):
+            drawn = key, self.draw(domain, min(self.d, len(domain)), key + part)
+            self._drawn[part] = drawn
+        return drawn[1]
 
     def _query(self, number: int) -> tuple[EnsembleQueries, ConstraintModels]:
         if number not in self._queries:
@@ -166,5 +165,4 @@ def settle(
         if row.tobytes() not in taken:
             memory.keep(KEY, replace(place, u=tuple(coordinates.tolist())).to_json())
             return np.array(row)
-    free = np.ones(len(embedding.domain), np.bool_)
-    return unknown_near(embedding.domain, X[0], seen.known, rng, free)
+    return unknown_near(embedding.domain, X[0], seen.known, rng)
