@@ -33,8 +33,7 @@ def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
 
 def check_positive(name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is a finite positive number."""
-    number = isinstance(value, (int, float, np.integer, np.floating))
-    if not number or isinstance(value, bool) or not 0.0 < float(value) < np.inf:
+    if not _is_number(value) or not 0.0 < float(value) < np.inf:
         raise ValueError(f"{name} must be a positive number, but got {value!r}.")
 
 
@@ -51,8 +50,7 @@ def check_number(
     """Raise ``ValueError`` unless ``value`` is a finite number in the range."""
     if optional and value is None:
         return
-    number = isinstance(value, (float, int, np.floating, np.integer))
-    valid = number and not isinstance(value, bool) and -math.inf < value < math.inf
+    valid = _is_number(value) and -math.inf < value < math.inf
     valid = valid and (least is None or value >= least) and (above is None or value > above)
     valid = valid and (most is None or value <= most) and (below is None or value < below)
     if valid:
@@ -137,6 +135,11 @@ def check_group_sizes(
         )
 
 
+def _is_number(value: object) -> bool:
+    number = isinstance(value, (float, int, np.floating, np.integer))
+    return number and not isinstance(value, bool)
+
+
 def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and isinstance(value, Sized) and not isinstance(value, str)
 
@@ -156,8 +159,7 @@ def check_branching(branching: Any) -> None:
 
 def check_fraction(name: str, value: Any) -> None:
     """Raise ``ValueError`` unless ``value`` is a number in (0, 1]."""
-    number = isinstance(value, (float, int, np.floating, np.integer))
-    if isinstance(value, bool) or not number or not 0 < value <= 1:
+    if not _is_number(value) or not 0 < value <= 1:
         raise ValueError(f"{name} must be a number in (0, 1], but got {value!r}.")
 
 

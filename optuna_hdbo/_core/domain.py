@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from graphlib import TopologicalSorter
 from typing import SupportsIndex
 
 import numpy as np
@@ -146,18 +147,9 @@ class Domain:
     @cached_property
     def _gates_in_order(self) -> list[tuple[int, tuple[Condition, ...]]]:
         """The gates, those of deciding columns before those that depend on them."""
-        ordered: dict[int, tuple[Condition, ...]] = {}
-        while len(ordered) < len(self.gates):
-            ready = {
-                c: conditions
-                for c, conditions in self.gates.items()
-                if c not in ordered
-                and all(k.column not in self.gates or k.column in ordered for k in conditions)
-            }
-            if not ready:
-                raise ValueError(f"gates must not depend on each other in a circle: {self.gates}")
-            ordered.update(ready)
-        return list(ordered.items())
+        deciding = {c: {k.column for k in conditions} for c, conditions in self.gates.items()}
+        ordered = TopologicalSorter(deciding).static_order()
+        return [(c, self.gates[c]) for c in ordered if c in self.gates]
 
     @cached_property
     def _largest(self) -> FloatArray:

@@ -174,6 +174,7 @@ class Observations:
 
     def at(self, rows: IntArray) -> Observations:
         """Return the same with these rows only."""
+        outside = None if self.outside is None else self.outside[rows]
         return replace(
             self,
             X=self.X[rows],
@@ -182,16 +183,14 @@ class Observations:
             pruned=self.pruned[rows],
             constraints=self.constraints[rows],
             objectives=None if self.objectives is None else self.objectives[rows],
-            outside=_marks(self.outside, rows),
+            outside=outside if outside is not None and outside.any() else None,
         )
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
         ours, theirs = (self.X, self.values, self.numbers), (other.X, other.values, other.numbers)
-        for a, b in zip(ours, theirs, strict=True):
-            if a.base is None or a.base is not b.base:
-                return False
-        return True
+        pairs = zip(ours, theirs, strict=True)
+        return all(a.base is not None and a.base is b.base for a, b in pairs)
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""
@@ -250,12 +249,6 @@ class Observations:
             records=records,
             step=n if step is None else step,
         )
-
-
-def _marks(outside: BoolArray | None, rows: IntArray) -> BoolArray | None:
-    """Return the marks of some rows, None where no row is marked."""
-    marks = None if outside is None else outside[rows]
-    return None if marks is None or not marks.any() else marks
 
 
 def marked(numbers: IntArray, chosen: Collection[int]) -> BoolArray | None:

@@ -52,11 +52,12 @@ class Output:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return the transformed values, shape (n,)."""
-        return (yeo_johnson(self._reduced(values), self.power) - self.shift) / self.scale
+        u = _reduced(values, self.centre, self.width)
+        return (yeo_johnson(u, self.power) - self.shift) / self.scale
 
     def log_slope(self, values: FloatArray) -> FloatArray:
         """Return the logarithm of the derivative at values (n,), shape (n,)."""
-        u = self._reduced(values)
+        u = _reduced(values, self.centre, self.width)
         sign = np.where(u >= 0.0, 1.0, -1.0)
         slope = sign * (self.power - 1.0) * np.log1p(np.abs(u))
         return np.asarray(slope - math.log(self.width) - math.log(self.scale), np.float64)
@@ -66,16 +67,9 @@ class Output:
         u = inverse_yeo_johnson(y * self.scale + self.shift, self.power)
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
-    def _reduced(self, values: FloatArray) -> FloatArray:
-        return _reduced(values, self.centre, self.width)
-
     def to_json(self) -> dict[str, float]:
-        """Return a JSON object; numbers are kept to six digits, in :meth:`rounded` too."""
+        """Return a JSON object; numbers are kept to six digits."""
         return {name: float(f"{getattr(self, name):.6g}") for name in _FIELDS}
-
-    def rounded(self) -> Output:
-        """Return what a reader of :meth:`to_json` gets."""
-        return Output(**self.to_json())
 
     @classmethod
     def from_json(cls, data: Any) -> Output | None:

@@ -69,7 +69,7 @@ def test_columns_that_decide_come_along() -> None:
 def test_columns_must_not_decide_about_each_other() -> None:
     gates = {0: (Condition(1, (0.0,)),), 1: (Condition(0, (0.0,)),)}
     domain = replace(make_domain("2", "2"), gates=gates)
-    with pytest.raises(ValueError, match="in a circle"):
+    with pytest.raises(ValueError, match="in a cycle"):
         domain.active(np.zeros((1, 2)))
 
 

@@ -92,11 +92,10 @@ class Evidence:
         values is computed too, and the smaller one counts: a single trial that went wrong is no
         evidence for an interaction.
         """
-        degrees = [self._screen_degree(term) if screening else None for term in block]
-        scaled = [
-            self._features.scaled(term, fit.logit_decay, degree)
-            for term, degree in zip(block, degrees, strict=True)
-        ]
+        scaled = []
+        for term in block:
+            degree = self._screen_degree(term) if screening else None
+            scaled.append(self._features.scaled(term, fit.logit_decay, degree))
         F = np.hstack(scaled) / math.sqrt(len(block))
         value, weights = marginals[0].evidence(F)
         if value > 0.0:

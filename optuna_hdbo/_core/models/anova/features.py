@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import reduce
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -95,18 +96,14 @@ class Features:
                 self._of[term] = self.of(term, DEGREE[len(term)])
             return self._of[term]
         places = self._places_of(term, degree)
-        values = self.values[term[0]][:, places[:, 0]]
-        for a, i in enumerate(term[1:], 1):
-            values = values * self.values[i][:, places[:, a]]
-        return values, places
+        parts = [self.values[i][:, places[:, a]] for a, i in enumerate(term)]
+        return reduce(np.multiply, parts), places
 
     def _places_of(self, term: Term, degree: int) -> IntArray:
         """Return the places of a term's features, which are computed once for columns alike."""
         shapes = tuple((len(self.degrees[i]), bool(self._categorical[i])) for i in term)
         if (key := (degree, *shapes)) not in self._places:
-            sums = self.degrees[term[0]]
-            for i in term[1:]:
-                sums = np.add.outer(sums, self.degrees[i])
+            sums = reduce(np.add.outer, [self.degrees[i] for i in term])
             self._places[key] = np.argwhere(sums <= max(degree, float(sums.min())))
         return self._places[key]
 
@@ -118,17 +115,11 @@ class Features:
         for i in term:
             if i not in self._rough:
                 self._rough[i] = np.take(self._rough_along(i, self), self.triangle)
-        gram = self._rough[term[0]]
-        for i in term[1:]:
-            gram = gram * self._rough[i]
-        return gram
+        return reduce(np.multiply, [self._rough[i] for i in term])
 
     def rough_with(self, other: Features, term: Term) -> FloatArray:
         """Return :meth:`rough` between these points and others, shape (n, m)."""
-        covariances = self._rough_along(term[0], other)
-        for i in term[1:]:
-            covariances = covariances * self._rough_along(i, other)
-        return covariances
+        return reduce(np.multiply, [self._rough_along(i, other) for i in term])
 
     def rough_variance(self, term: Term) -> FloatArray:
         """Return the diagonal of :meth:`rough`, shape (n,)."""
@@ -148,9 +139,8 @@ class Features:
     def scaled(self, term: Term, logit_decay: FloatArray, degree: int | None = None) -> FloatArray:
         """Return the features of a term (n, F) times the roots of their shares of its variance."""
         values, places = self.of(term, degree)
-        p = np.ones(len(places))
-        for a, i in enumerate(term):
-            p = p * self._shares(i, float(logit_decay[i]))[places[:, a]]
+        shares = [self._shares(i, float(logit_decay[i])) for i in term]
+        p = reduce(np.multiply, [share[places[:, a]] for a, share in enumerate(shares)])
         return np.asarray(values * np.sqrt(p / p.sum()))
 
     def _shares(self, i: int, logit: float) -> FloatArray:
@@ -172,9 +162,7 @@ def shares_of_term(
     term: Term, places: IntArray, of_columns: Mapping[int, tuple[FloatArray, FloatArray]]
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Return p (F,) of a term's features, and the derivatives of log p by its columns' decays."""
-    p = np.ones(len(places))
-    for a, i in enumerate(term):
-        p = p * of_columns[i][0][places[:, a]]
+    p = reduce(np.multiply, [of_columns[i][0][places[:, a]] for a, i in enumerate(term)])
     p = p / p.sum()
     slopes = [of_columns[i][1][places[:, a]] for a, i in enumerate(term)]
     return p, [slope - p @ slope for slope in slopes]

@@ -296,10 +296,7 @@ class Search:
 
     def _prune(self) -> None:
         """Drop terms that no evidence supports any more, now that others are there."""
-        gone = set()
-        for term in self.fit.terms[self._D :]:
-            if self._without([term])[0] < 0.0:
-                gone.add(term)
+        gone = {term for term in self.fit.terms[self._D :] if self._without([term])[0] < 0.0}
         if gone:
             fit = self.fit.without(gone)
             self.fit, _ = self._model(fit).fitted(fit, 10)
@@ -311,8 +308,7 @@ class Search:
 
     def _against(self, columns: set[int]) -> tuple[float, FloatArray]:
         """Return the evidence for all terms that have these columns, against none of them."""
-        gone = [term for term in self.fit.terms if columns <= set(term)]
-        return self._without(gone)
+        return self._without([term for term in self.fit.terms if columns <= set(term)])
 
     def _findings(self) -> Findings:
         fit, D, joined = self.fit, self._D, self._joined()
