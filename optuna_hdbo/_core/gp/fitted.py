@@ -188,18 +188,16 @@ def recall_fit(
     A fit counts if it has exactly these ``groups`` or, where they are ``None``, all columns of the
     domain: one that was made while a parameter was fixed does not count for all of them.
     """
-    sizes = [] if groups is None else list(map(len, groups))
-    columns = [] if groups is None else np.concatenate(groups).tolist()
+    wanted = None if groups is None else [group.tolist() for group in groups]
 
     def parse(data: Any) -> Fitted | None:
         fitted = Fitted.from_json(data, domain)
         if fitted is None:
             return None
-        if groups is None:
-            return fitted if len(fitted.kernel.columns) == len(domain) else None
         kernel = fitted.kernel
-        same = list(map(len, kernel.groups)) == sizes and kernel.columns.tolist() == columns
-        return fitted if same else None
+        if wanted is None:
+            return fitted if len(kernel.columns) == len(domain) else None
+        return fitted if [group.tolist() for group in kernel.groups] == wanted else None
 
     return memory.recall(key, parse)
 
@@ -218,21 +216,9 @@ def recall_or_refit(
 ) -> Fitted:
     """Return the newest valid fit under a key or, where it is due, a new one, which is kept.
 
-    Parameters
-    ----------
-    memory : Memory
-    key : str
-    domain : Domain
-    n : int
-        Observations now.
-    refit : callable
-        Called with the last fit, or None, for a new one.
-    groups : sequence of IntArray, or None
-        As for :func:`recall_fit`.
-    n_cyc, growth
-        As for :func:`is_due`.
-    renew : bool
-        False for a new fit only where there is none.
+    It is due when :func:`is_due` says so of ``n`` observations, or, without ``renew``, where there
+    is none. ``refit`` gets the last fit, or ``None``, and returns a new one. ``groups`` are those
+    of :func:`recall_fit`.
     """
     fitted = recall_fit(memory, key, domain, groups)
     if fitted is not None and not renew:

@@ -41,15 +41,10 @@ def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatA
 def log_likelihood(
     kernel: Kernel, X: FloatArray, y: FloatArray, work: FloatArray | None = None
 ) -> tuple[float, FloatArray, FloatArray, float]:
-    """Return the log marginal likelihood and its gradient.
+    """Return the log marginal likelihood of y (n,) at points X (n, D), and its gradient.
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : FloatArray, shape (n, D)
-    y : FloatArray, shape (n,)
-    work : FloatArray, shape (n, n), or None
-        Scratch memory for successive calls: at these sizes allocating costs as much as computing.
+    ``work (n, n)`` is scratch memory for successive calls: at these sizes allocating costs as much
+    as computing.
 
     Returns
     -------

@@ -14,6 +14,7 @@ the function is no quadratic one.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,10 @@ BOUNDS = np.array([(-16.0, 8.0), (-16.0, 8.0), (-16.0, 6.0), (-1.5, 2.0), (-30.0
 PRIOR_MEAN = np.array([0.0, 0.0, -2.0, 0.0, -12.0])
 PRIOR_STD = np.array([5.0, 5.0, 4.0, 1.0, 6.0])
 """Normal prior of the same logarithms: wide, to keep a fit to few points off the bounds."""
+
+
+FIT_STEPS, CLIMB_STEPS = 15, 40
+"""Most steps of a fit, and of a climb of the prediction."""
 
 
 class TaylorKernel(NamedTuple):
@@ -116,22 +121,15 @@ class Pairs:
         slopes.append(kernel.noise * float(W.sum() + np.trace(W)))
         return value - 0.5 * float(z @ z), 0.5 * np.array(slopes) - z / PRIOR_STD
 
-    def fit(self, y: FloatArray, n_steps: int = 15) -> TaylorKernel:
+    def fit(self, y: FloatArray) -> TaylorKernel:
         """Return the hyperparameters that a climb of the log posterior ends at."""
 
         def negative(theta: FloatArray) -> tuple[float, FloatArray]:
             value, gradient = self.log_posterior(theta, y)
             return (-value, -gradient) if math.isfinite(value) else (1e10, gradient)
 
-        found = minimize(
-            negative,
-            PRIOR_MEAN,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=BOUNDS,
-            options={"maxiter": n_steps},
-        )
-        return TaylorKernel(*np.exp(found.x).tolist())
+        theta, _ = _lowest(negative, PRIOR_MEAN, BOUNDS, FIT_STEPS)
+        return TaylorKernel(*np.exp(theta).tolist())
 
 
 class TaylorPosterior:
@@ -205,34 +203,28 @@ class TaylorPosterior:
         high: FloatArray,
         starts: FloatArray,
         caution: float,
-        n_steps: int = 40,
     ) -> FloatArray:
         """Return the displacement with the largest mean less ``caution`` standard deviations.
 
-        Parameters
-        ----------
-        low, high : FloatArray, shape (D,)
-            Bounds of the displacement.
-        starts : FloatArray, shape (m, D)
-            Where climbs begin.
-        caution : float
-        n_steps : int
-            Steps of a climb.
+        It is between ``low`` and ``high (D,)``. Climbs begin at ``starts (m, D)``.
         """
 
         def negative(u: FloatArray) -> tuple[float, FloatArray]:
             mean, std, by_mean, by_std = self.predict(u)
             return caution * std - mean, caution * by_std - by_mean
 
-        ends = [
-            minimize(
-                negative,
-                np.clip(start, low, high),
-                jac=True,
-                method="L-BFGS-B",
-                bounds=np.stack([low, high], axis=1),
-                options={"maxiter": n_steps},
-            )
-            for start in starts
-        ]
-        return np.asarray(min(ends, key=lambda end: float(end.fun)).x, np.float64)
+        box = np.stack([low, high], axis=1)
+        ends = [_lowest(negative, np.clip(x, low, high), box, CLIMB_STEPS) for x in starts]
+        return min(ends, key=lambda end: end[1])[0]
+
+
+def _lowest(
+    falling: Callable[[FloatArray], tuple[float, FloatArray]],
+    start: FloatArray,
+    box: FloatArray,
+    n_steps: int,
+) -> tuple[FloatArray, float]:
+    """Return where a climb down a function ends, and its value there."""
+    options = {"maxiter": n_steps}
+    end = minimize(falling, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
+    return end.x, float(end.fun)

@@ -56,14 +56,8 @@ class Evidence:
     ) -> Evidence:
         """Return the evidence with all observations taken in that came after the fit.
 
-        Parameters
-        ----------
-        posterior : Posterior
-            Under the fit, of the observations in their order.
-        n_fitted : int
-            Observations that the hyperparameters were fitted to.
-        seen, plain : Observations
-            The observations as the model sees them, and before any warping.
+        The posterior is that of the observations in their order, under hyperparameters that were
+        fitted to ``n_fitted`` of them. ``plain`` are the observations before any warping.
         """
         gains, squares = one_step_ahead(posterior, n_fitted, seen, plain)
         evidence = self
