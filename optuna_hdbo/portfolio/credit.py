@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -64,20 +65,29 @@ def expert_of(record: Record, names: Sequence[str]) -> str | None:
     return name if isinstance(name, str) and name in names else None
 
 
-def is_success(merit: FloatArray, row: int) -> bool:
-    """Tell whether the observation in a row is a worthwhile gain on all before it."""
-    if row == 0:
-        return True
-    earlier = merit[:row]
-    best = float(earlier.max())
-    spread = best - float(np.median(np.partition(earlier, row // 2)[row // 2 :]))
-    return bool(merit[row] > best + WORTHWHILE * spread)
+def successes(merit: FloatArray) -> BoolArray:
+    """Return which observations are a worthwhile gain on all before them, shape (n,).
+
+    Parameters
+    ----------
+    merit : FloatArray, shape (n,)
+        What observations are ranked by.
+    """
+    found = np.zeros(len(merit), np.bool_)
+    found[:1] = True
+    best = np.maximum.accumulate(merit)
+    # Few observations are the best so far, and only these need a median.
+    for row in np.flatnonzero(merit[1:] > best[:-1]) + 1:
+        better_half = np.partition(merit[:row], row // 2)[row // 2 :]
+        spread = best[row - 1] - np.median(better_half)
+        found[row] = merit[row] > best[row - 1] + WORTHWHILE * spread
+    return found
 
 
-def succeeded(seen: Observations, merit: FloatArray, record: Record) -> bool:
-    """Tell whether a query that has ended was a success; without a value it is a failure."""
+def succeeded(seen: Observations, gains: BoolArray, record: Record) -> bool:
+    """Tell whether a query that has ended is one of the gains; without a value it is not."""
     row = seen.row_of.get(record.number)
-    return row is not None and is_success(merit, row)
+    return row is not None and bool(gains[row])
 
 
 def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict[str, Credit]:
@@ -91,11 +101,12 @@ def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict
     names : sequence of str
     """
     earned = dict.fromkeys(names, Credit(0.0, 0.0))
+    gains = successes(merit)
     for record in seen.records:
         name = expert_of(record, names)
         if name is None or record.state == "running":
             continue
-        earned[name] = earned[name].after(success=succeeded(seen, merit, record))
+        earned[name] = earned[name].after(success=succeeded(seen, gains, record))
     return earned
 
 

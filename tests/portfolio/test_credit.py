@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -11,10 +15,11 @@ from optuna_hdbo.portfolio.credit import FLOOR
 from optuna_hdbo.portfolio.credit import FLOOR_OF_FEW
 from optuna_hdbo.portfolio.credit import FORGETTING
 from optuna_hdbo.portfolio.credit import KEY
+from optuna_hdbo.portfolio.credit import WORTHWHILE
 from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.credit import credits
-from optuna_hdbo.portfolio.credit import is_success
 from optuna_hdbo.portfolio.credit import order
+from optuna_hdbo.portfolio.credit import successes
 
 
 NAMES = ("local", "global")
@@ -23,8 +28,18 @@ NAMES = ("local", "global")
 def test_a_gain_counts_from_a_thousandth_of_the_spread() -> None:
     merit = np.array([0.0, 1.0, 2.0, 3.0, 4.0])  # the better half of these has the median 3
     for gain, expected in ((0.0, False), (5e-4, False), (2e-3, True), (1.0, True), (-1.0, False)):
-        assert is_success(np.append(merit, 4.0 + gain), 5) == expected
-    assert is_success(np.array([0.0]), 0)
+        assert successes(np.append(merit, 4.0 + gain))[5] == expected
+    assert successes(np.array([0.0])).tolist() == [True]
+
+
+@given(st.lists(st.floats(-1e3, 1e3) | st.sampled_from([0.0, 1.0, 1.001]), min_size=1))
+def test_gains_are_those_on_all_observations_before(values: list[float]) -> None:
+    expected = [True]
+    for row in range(1, len(values)):
+        earlier = sorted(values[:row])
+        spread = earlier[-1] - statistics.median(earlier[row // 2 :])
+        expected.append(values[row] > earlier[-1] + WORTHWHILE * spread)
+    assert successes(np.array(values)).tolist() == expected
 
 
 def test_experts_earn_what_their_own_queries_bring() -> None:
