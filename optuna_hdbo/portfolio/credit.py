@@ -7,6 +7,7 @@ is tried, and one that is not good makes few queries.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,13 +75,16 @@ def successes(merit: FloatArray) -> BoolArray:
         What observations are ranked by.
     """
     found = np.zeros(len(merit), np.bool_)
-    found[:1] = True
-    best = np.maximum.accumulate(merit)
-    # Few observations are the best so far, and only these need a median.
-    for row in np.flatnonzero(merit[1:] > best[:-1]) + 1:
-        better_half = np.partition(merit[:row], row // 2)[row // 2 :]
-        spread = best[row - 1] - np.median(better_half)
-        found[row] = merit[row] > best[row - 1] + WORTHWHILE * spread
+    earlier: list[float] = []  # in ascending order
+    for row, value in enumerate(merit.tolist()):
+        if not earlier:
+            found[row] = True
+        elif value > (best := earlier[-1]):
+            start = row // 2  # of the better half
+            low, high = (row + start - 1) // 2, (row + start) // 2
+            median = (earlier[low] + earlier[high]) / 2.0
+            found[row] = value > best + WORTHWHILE * (best - median)
+        insort(earlier, value)
     return found
 
 
