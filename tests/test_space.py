@@ -21,6 +21,7 @@ from optuna.distributions import IntDistribution
 from optuna.search_space import IntersectionSearchSpace
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.columns import MAX_GRID_SIZE
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
@@ -376,6 +377,41 @@ def test_choices_may_be_anything() -> None:
         assert space.encode({"c": choice}) == i
         assert space.decode(np.array([float(i)]))["c"] is choice
         assert space.to_json({"c": choice}) == {"c": i}
+
+
+def test_what_is_converted_again_is_as_it_was() -> None:
+    """The last conversions are remembered, and nobody else can change what is remembered."""
+    space = SearchSpace({"x": FloatDistribution(0, 1), "n": IntDistribution(0, 9)})
+    row = np.array([0.25, 0.35])
+    first = space.decode(row)
+    first["x"] = 0.75
+    assert space.decode(row) == {"x": 0.25, "n": 3}
+    params = {"x": 0.25, "n": 3}
+    once = space.encode(params)
+    assert once is not None
+    once[0] = params["x"] = 0.5
+    assert space.encode({"x": 0.25, "n": 3}).tolist() == [0.25, 0.35]  # type: ignore[union-attr]
+    assert space.encode(params).tolist() == [0.5, 0.35]  # type: ignore[union-attr]
+    assert space.encode({"x": np.zeros(2), "n": 3}) is None  # arrays cannot be compared
+
+
+@pytest.mark.parametrize("zeros", [(0.0, -0.0), (-0.0, 0.0)])
+def test_equal_zeros_are_one_configuration(zeros: tuple[float, float]) -> None:
+    space = SearchSpace({"x": FloatDistribution(0, 1)})
+    rows = [space.encode({"x": zero}) for zero in (*zeros, *reversed(zeros))]
+    assert len({row.tobytes() for row in rows if row is not None}) == 1
+    assert None not in rows
+
+
+def test_rules_apply_to_what_was_decoded_before() -> None:
+    kind, x = CategoricalDistribution(["a", "b"]), FloatDistribution(0, 1)
+    free = SearchSpace({"kind": kind, "x": x}, {"kind"})
+    row = np.array([1.0, 0.25])
+    assert free.decode(row) == {"kind": "b", "x": 0.25}
+    rule = Clause("kind", frozenset([0.0]), frozenset([1.0]))
+    bound = free.with_rules({"x": (rule,)})
+    assert bound.decode(row) == {"kind": "b"}
+    assert free.decode(row) == {"kind": "b", "x": 0.25}
 
 
 def test_describes_compares_order_and_ranges() -> None:

@@ -82,7 +82,7 @@ class _Interval:
         # Not by _warp: every trial is encoded several times.
         warped = math.log(value) if self._log else value * self._unit
         x: float = (warped - self._start) / self._width
-        return x if x < 1.0 else 1.0
+        return x + 0.0 if x < 1.0 else 1.0  # 0.0 and -0.0 are one value
 
     def extend(self, value: Any) -> float | None:
         if type(value) not in (int, float) or self._width <= 0 or (self._log and value <= 0):

@@ -24,6 +24,8 @@ REACH = 0.5
 """A trial informs the model if no number is further outside of its present range than this many
 widths of the range. Further away, a model fitted to the range knows nothing about the scale."""
 
+_NUMBERS = frozenset((int, float))
+
 
 class SearchSpace:
     """The columns of some distributions: encodes configurations as rows, and decodes rows.
@@ -50,6 +52,7 @@ class SearchSpace:
         rules: Mapping[str, tuple[Clause, ...]] | None = None,
     ) -> None:
         self.distributions = dict(distributions)
+        self._asked = required
         self.required = frozenset(self.distributions).intersection(
             self.distributions if required is None else required
         )
@@ -58,7 +61,14 @@ class SearchSpace:
             name: column.index for name, column in self._columns.items() if type(column) is Choices
         }
         self.rules = dict(rules or {})
+        self._remember_nothing()
         self.domain = self._make_domain()
+
+    def _remember_nothing(self) -> None:
+        # The last row that was decoded and the last configuration that was encoded, each with
+        # what came of it: every trial's point is converted several times.
+        self._decoded: tuple[bytes, dict[str, Any]] = b"", {}
+        self._encoded: tuple[dict[str, Any], FloatArray | None] = {}, None
 
     def _make_domain(self) -> Domain:
         return Domain(
@@ -108,11 +118,11 @@ class SearchSpace:
         required: Collection[str] | None = None,
     ) -> bool:
         """Tell whether these arguments make the same columns in the same order."""
+        if list(self.distributions.items()) != list(distributions.items()):
+            return False
         needed = self.distributions if required is None else required
-        return (
-            list(self.distributions.items()) == list(distributions.items())
-            and self.distributions.keys() & needed == self.required
-        )
+        # The same frozen set, as nearly always, or an equal one.
+        return required is self._asked or self.distributions.keys() & needed == self.required
 
     def with_rules(self, rules: Mapping[str, tuple[Clause, ...]]) -> SearchSpace:
         """Return the same columns under other rules."""
@@ -120,6 +130,7 @@ class SearchSpace:
             return self
         other = copy.copy(self)
         other.rules = dict(rules)
+        other._remember_nothing()
         other.domain = other._make_domain()
         return other
 
@@ -137,6 +148,12 @@ class SearchSpace:
             admissible. A missing parameter that is not required has the domain's value of inactive
             columns. Parameters that the space does not have are ignored.
         """
+        last, known = self._encoded
+        # Equal numbers have equal positions. Choices may be objects that compare as they like.
+        numeric = len(params) == len(self._columns)
+        numeric = numeric and _NUMBERS.issuperset(map(type, params.values()))
+        if numeric and known is not None and params == last:
+            return known.copy()
         row: list[float] = []
         n_missing = 0
         for name, column in self._columns.items():
@@ -149,7 +166,12 @@ class SearchSpace:
             if position is None:
                 return None
             row.append(position)
-        return None if n_missing and n_missing == len(row) else np.array(row, np.float64)
+        if n_missing and n_missing == len(row):
+            return None
+        found = np.array(row, np.float64)
+        if numeric and not n_missing:
+            self._encoded = dict(params), found.copy()
+        return found
 
     def extend(self, params: Mapping[str, Any]) -> FloatArray | None:
         """Return the row (D,) of a configuration that had other ranges.
@@ -178,13 +200,18 @@ class SearchSpace:
 
         It has the parameters whose columns are active.
         """
+        key = row.tobytes()
+        last, known = self._decoded
+        if key == last:
+            return dict(known)
         params = {
             name: column.decode(x)
             for (name, column), x in zip(self._columns.items(), row.tolist(), strict=True)
         }
         if self.domain.gates:
             active = self.domain.active(self.domain.nearest(row[None]))[0].tolist()
-            return {name: params[name] for name, on in zip(params, active, strict=True) if on}
+            params = {name: params[name] for name, on in zip(params, active, strict=True) if on}
+        self._decoded = key, dict(params)
         return params
 
     def read_back(self, row: FloatArray) -> FloatArray:
