@@ -188,9 +188,11 @@ class Observations:
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
-        ours, theirs = (self.X, self.values, self.numbers), (other.X, other.values, other.numbers)
-        pairs = zip(ours, theirs, strict=True)
-        return all(a.base is not None and a.base is b.base for a, b in pairs)
+        X, values, numbers = self.X.base, self.values.base, self.numbers.base
+        if X is None or values is None or numbers is None:
+            return False
+        same = X is other.X.base and values is other.values.base
+        return same and numbers is other.numbers.base
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""

@@ -156,7 +156,7 @@ class RowIndex:
 def are_near(a: Sequence[float], b: Sequence[float], tol: float) -> bool:
     """Tell whether no two numbers at the same place differ by more than ``tol``."""
     # For few numbers this is faster than arrays.
-    return all(abs(u - v) <= tol for u, v in zip(a, b, strict=True))
+    return a == b or all(abs(u - v) <= tol for u, v in zip(a, b, strict=True))
 
 
 def _direction(n_columns: int) -> tuple[FloatArray, float]:

@@ -7,7 +7,7 @@ import math
 import zlib
 from collections.abc import Hashable
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
@@ -22,8 +22,7 @@ KEY = "node"
 _DIGITS = frozenset(ALPHABET)
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What one record brings.
 
     Parameters
@@ -116,7 +115,7 @@ class TreeLog:
         paths : frozenset of str
             Those of the entries that are new.
         """
-        expected = [*self._recent_entries, *([] if promised is None else [promised])]
+        expected = self._recent_entries if promised is None else [*self._recent_entries, promised]
         self._recent, self._recent_fits, self._recent_entries = {}, [], []
         self.running = set()
         found: list[Entry] = []
@@ -155,6 +154,8 @@ class TreeLog:
     def records(self, path: str, last: float) -> list[Record]:
         """Return the records of a path, by ascending number up to ``last``."""
         found = [*self._final.get(path, ()), *self._recent.get(path, ())]
+        if not found or found[-1].number <= last:
+            return found
         return [record for record in found if record.number <= last]
 
     def fit(self, n: int, last: float) -> Fitted | None:

@@ -101,13 +101,17 @@ class _Memory:
         rows = math.inf if self.seen is None else _first_changed_row(self.seen, seen)
 
         def holds(state: State) -> bool:
-            same = state.last < entries and state.last_row < rows
-            same = same and state.unanswered.isdisjoint(paths)
-            return same and state.assumed <= self.log.running
+            return (
+                state.last < entries
+                and state.last_row < rows
+                and state.unanswered.isdisjoint(paths)
+                and state.assumed <= self.log.running
+            )
 
         self.certain = self.certain if self.certain and holds(self.certain) else None
         self.assumed = self.assumed if self.assumed and holds(self.assumed) else None
-        self.saved = [state for state in self.saved if holds(state)]
+        while self.saved and not holds(self.saved[-1]):  # each depends on all that older ones do
+            self.saved = self.saved[:-1]
         self.index.follow(seen.X)
         self.seen, self.promised = seen, None
 
@@ -156,7 +160,8 @@ class Replay:
             settled = memory.assumed if memory.assumed is not None else certain.copy()
             walk.run(settled, "assumed")
         idle = not (log.running or len(seen.pending))
-        quiet = idle and max([log.latest, *seen.numbers[-1:].tolist()]) < seen.step
+        newest = seen.numbers.item(-1) if len(seen.numbers) else -1
+        quiet = idle and log.latest < seen.step and newest < seen.step
         live = settled if quiet else settled.copy()
         walk.run(live, "live")
         memory.certain, memory.assumed = certain, settled if log.running else None
@@ -203,6 +208,5 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
             same = (old.X[:n] == new.X[:n]).all(axis=1)
         different = np.flatnonzero(~same)
         n = int(different[0]) if len(different) else n
-    return min(
-        (seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)), default=math.inf
-    )
+    changed = [seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)]
+    return min(changed, default=math.inf)

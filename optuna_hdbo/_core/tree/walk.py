@@ -239,7 +239,10 @@ class Walk:
     def _told(self, known: list[Record], path: str, row: FloatArray, last: float) -> Reply:
         """Return what the trials of a path say of its node, which is at a row (D,)."""
         own = known[-1].number == last
-        answers = [self._value(record, row) for record in known]
+        first = self._value(known[0], row)
+        if isinstance(first, float):  # as nearly always
+            return Reply(first, path, known[0].number, own)
+        answers = [first, *(self._value(record, row) for record in known[1:])]
         if "running" in answers or "closed" in answers:  # it may have been tried again since
             known = self.log.records(path, math.inf)
             answers = [self._value(record, row) for record in known]
