@@ -112,13 +112,13 @@ def _is_as_read(value: Any) -> bool:
     if kind in _ATOMS:
         return True
     if kind is dict:
-        if not set(map(type, value)) <= _KEYS:
+        if not _KEYS.issuperset(map(type, value)):
             return False
         value = value.values()
     elif kind is not list:
         return False
     # Lists of thousands of numbers are common, and types are compared faster than items.
-    return set(map(type, value)) <= _ATOMS or all(map(_is_as_read, value))
+    return _ATOMS.issuperset(map(type, value)) or all(map(_is_as_read, value))
 
 
 def chunks_of(text: str) -> list[Any]:

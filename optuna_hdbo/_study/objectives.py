@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 def signs_of(study: Study) -> tuple[float, ...]:
     """Return for each objective -1 if it is minimised, else 1."""
-    return tuple(-1.0 if d == StudyDirection.MINIMIZE else 1.0 for d in study.directions)
+    minimised = StudyDirection.MINIMIZE
+    return tuple([-1.0 if d == minimised else 1.0 for d in study.directions])
 
 
 def maximised_values(trial: FrozenTrial, signs: tuple[float, ...]) -> tuple[float, ...] | None:

@@ -52,6 +52,7 @@ class Parameters:
         self._taken: set[int] = set()  # larger numbers that are known
         self._trials: list[FrozenTrial] = []  # that count, in the order in which they were seen
         self._common: dict[str, BaseDistribution] | None = None
+        self._required: frozenset[str] | None = None
         self._varying: dict[str, BaseDistribution] = {}
         self._branches: _Branches | None = None
 
@@ -64,7 +65,10 @@ class Parameters:
         old = self._known_by
         if old is None:
             return True
-        return old.number < len(trials) and trial_key(trials[old.number]) == trial_key(old)
+        number = old.number
+        if number >= len(trials):
+            return False
+        return trials[number] is old or trial_key(trials[number]) == trial_key(old)
 
     def follow(self, trials: Sequence[FrozenTrial]) -> None:
         """Take in the trials that have finished.
@@ -78,20 +82,23 @@ class Parameters:
             self._known_by = next((trial for trial in trials if trial.state.is_finished()), None)
         n_final, new = None, []
         for trial in reversed(trials):
-            if trial.number < self._n_final:
+            number = trial.number
+            if number < self._n_final:
                 break
             if n_final is None:
-                n_final = trial.number + 1
-            if not trial.state.is_finished():
-                n_final = trial.number
-            elif trial.state in self._states and trial.number not in self._taken:
-                new.append(trial)
+                n_final = number + 1
+            if trial.state in self._states:
+                if number not in self._taken:
+                    new.append(trial)
+            elif not trial.state.is_finished():
+                n_final = number
         for trial in reversed(new):
             self._take_in(trial)
             self._taken.add(trial.number)
         if n_final is not None:
             self._n_final = n_final
-            self._taken = {number for number in self._taken if number >= n_final}
+            if self._taken:
+                self._taken = {number for number in self._taken if number >= n_final}
 
     def common(self) -> dict[str, BaseDistribution]:
         """Return those that all trials have with one distribution, without single values.
@@ -111,7 +118,7 @@ class Parameters:
     def required(self) -> frozenset[str] | None:
         """Return the names of those that all trials have, in whatever range; None without any."""
         if self._branches is None:
-            return None if self._common is None else frozenset(self._common)
+            return self._required
         return self._branches.required
 
     def rules(self) -> Mapping[str, tuple[Clause, ...]]:
@@ -137,6 +144,7 @@ class Parameters:
         if self._common is None or len(common) < len(self._common):
             # In this order: interrupted in between, the next call does it again.
             self._varying = {n: copy.deepcopy(d) for n, d in common.items() if not d.single()}
+            self._required = frozenset(common)
             self._common = common
 
 

@@ -75,12 +75,16 @@ def shown_to(method: Method, seen: Observations) -> Observations:
 
     Only methods that say so with ``looks_outside`` get rows outside of the domain.
     """
-    return seen if getattr(method, "looks_outside", False) else seen.inside
+    if seen.outside is None or getattr(method, "looks_outside", False):
+        return seen
+    return seen.inside
 
 
 def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
     """Return a method's next point, its reported interval widened until it is honest."""
     suggestion = method.suggest(domain, shown_to(method, seen), streams)
+    if "predicted" not in suggestion.report:
+        return suggestion
     report, kept = calibrated(suggestion.report, seen)
     if not kept:
         return suggestion
