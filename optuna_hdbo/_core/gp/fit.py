@@ -123,6 +123,34 @@ def fit(
     return objective.unpack(best), -value * len(y)
 
 
+class ValueAndSlope:
+    """A function that returns its value and gradient, as two functions.
+
+    SciPy asks for both in turn. Its own memory for such functions costs a fifth of what its steps
+    cost.
+
+    Parameters
+    ----------
+    both : callable
+    """
+
+    def __init__(self, both: Callable[[FloatArray], tuple[float, FloatArray]]) -> None:
+        self._both = both
+        self._at, self._gradient = b"", np.empty(0)
+
+    def value(self, x: FloatArray) -> float:
+        """Return the value, and remember the gradient."""
+        value, self._gradient = self._both(x)
+        self._at = x.tobytes()
+        return value
+
+    def slope(self, x: FloatArray) -> FloatArray:
+        """Return the gradient."""
+        if x.tobytes() != self._at:
+            self.value(x)
+        return self._gradient
+
+
 def lowest(
     falling: Callable[[FloatArray], tuple[float, FloatArray]],
     starts: Sequence[FloatArray],
@@ -135,14 +163,15 @@ def lowest(
     ``falling`` returns value and gradient. The climbs stay in the ``box (k, 2)``. ``n_steps`` is
     the largest number of steps of every climb, or of each.
     """
+    split = ValueAndSlope(falling)
     bounds = box.tolist()  # SciPy converts number by number, those of Python faster
     if isinstance(n_steps, int):
         n_steps = [n_steps] * len(starts)
     ends = [
         minimize(
-            falling,
+            split.value,
             np.clip(start, *box.T),
-            jac=True,
+            jac=split.slope,
             method="L-BFGS-B",
             bounds=bounds,
             options={"maxiter": most, "maxfun": int(1.5 * most), "ftol": ftol, "gtol": 1e-4},
