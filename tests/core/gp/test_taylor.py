@@ -126,8 +126,9 @@ def test_the_maximum_is_that_of_a_fine_grid() -> None:
     low, high = np.array([-0.5, -0.4]), np.array([0.6, 0.7])
     axes = [np.linspace(a, b, 60) for a, b in zip(low, high, strict=True)]
     grid = np.array(list(itertools.product(*axes)))
+    predictions = [posterior.predict(u)[:2] for u in grid]
     for caution in (1.0, 0.0, -0.5):
-        values = [posterior.predict(u)[0] - caution * posterior.predict(u)[1] for u in grid]
+        values = [mean - caution * std for mean, std in predictions]
         u = posterior.maximum(low, high, grid[::500], caution)
         assert np.all((u >= low) & (u <= high))
         mean, std, _, _ = posterior.predict(u)

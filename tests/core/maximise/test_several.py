@@ -132,7 +132,7 @@ def test_every_fourth_reference_point_is_a_far_one(monkeypatch: pytest.MonkeyPat
     assert measured == [True, False, False, False, True]
 
 
-@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("outside", [pytest.param(False, marks=dear), True])
 def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> None:
     """The whole space, a cube around a point of the front, the whole space, a child."""
     side = 0.02

@@ -11,6 +11,7 @@ import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
 from histories import affordable
+from histories import dear
 from histories import make_domain
 from histories import make_kernel
 from scipy.integrate import quad
@@ -324,7 +325,7 @@ def test_close_groupings_are_those_that_lose_little() -> None:
         assert found == [v for v in values[1:] if v > values[0] - nats][:most]
 
 
-@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("size", [1, pytest.param(2, marks=dear), 3])
 def test_a_model_joins_columns_up_to_the_largest_size(size: int) -> None:
     X, y = draw([(0, 1, 2), (3,)], affordable(100, 22), 5, 1)
     model = AdditiveModel("matern52", size, search="merge")
