@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import re
@@ -49,15 +50,21 @@ def check_benchmark(words: list[str]) -> None:
     if args.command == "run":
         problems, seeds = cli.problem_names(args.problems), cli.parse_seeds(args.seeds)
         for i, problem in enumerate(problems):
-            try:
-                runner.plan([problem], ["random"], seeds if i == 0 else seeds[:1], args.trials)
-            except ValueError as error:  # other extras than the tests' are not installed
-                if "package. Run `pip install" not in str(error):
-                    raise
+            check_plan(problem, tuple(seeds if i == 0 else seeds[:1]), args.trials)
     elif args.command == "constraints":
         assert set(args.problems.split(",")) <= set(constrained.PROBLEMS)
     elif args.command == "overhead":
         assert all(overhead.Size.parse(size) for size in args.sizes.split(","))
+
+
+@functools.cache
+def check_plan(problem: str, seeds: tuple[int, ...], n_trials: int) -> None:
+    """Raise an error unless studies can be planned. Many commands have the same problems."""
+    try:
+        runner.plan([problem], ["random"], list(seeds), n_trials)
+    except ValueError as error:  # other extras than the tests' are not installed
+        if "package. Run `pip install" not in str(error):
+            raise
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
