@@ -127,6 +127,8 @@ FIRST = (
     "test_soo",
     "test_trees",
     "test_several_objectives",
+    "test_constraints",
+    "test_security",
 )
 """The files and folders that the suite begins with, in this order."""
 
