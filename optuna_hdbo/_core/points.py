@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from collections.abc import Sequence
 
@@ -99,6 +100,9 @@ def unknown_near(
 SAME = 1e-11
 """Points closer than this are equal: converting to a parameter and back costs some ulps."""
 
+_FEW = 64
+"""Numbers for which Python's sums are faster than arrays; both are well within the tolerance."""
+
 _WIDTH = 1000.0
 """Width of a cell of the index, in rounding errors of a projection. Few points lie on borders."""
 
@@ -114,6 +118,7 @@ class RowIndex:
         self._rows: dict[int, int | list[int]] = {}  # nearly always one in a cell
         self._X: FloatArray = np.empty((0, 0))
         self._direction, self._tol = np.empty(0), 1.0
+        self._weights: list[float] = []
 
     def follow(self, X: FloatArray) -> None:
         """Index the rows of X (n, D); often they begin with those of the last call."""
@@ -122,7 +127,8 @@ class RowIndex:
             self._rows, n = {}, 0
         if len(self._direction) != X.shape[1]:
             self._direction, self._tol = _direction(X.shape[1])
-        for i, u in enumerate((X[n:] @ self._direction).tolist(), n):
+            self._weights = self._direction.tolist()
+        for i, u in enumerate(self._projections(X[n:]), n):
             cell = self._cell(u)
             others = self._rows.setdefault(cell, i)
             if others is not i:  # the cell was not empty
@@ -133,7 +139,7 @@ class RowIndex:
         """Return the first row that is x (D,) among the first ``n``, or -1."""
         if len(self._X) == 0:
             return -1
-        u = float(x @ self._direction)
+        u = self._projections(x[None])[0]
         low, high = self._cell(u - self._tol), self._cell(u + self._tol)
         found = self._in_cell(low)
         if low != high:
@@ -144,6 +150,12 @@ class RowIndex:
             if are_near(self._X[i].tolist(), x.tolist(), SAME):
                 return i
         return -1
+
+    def _projections(self, X: FloatArray) -> list[float]:
+        if X.size <= _FEW:
+            return [sum(map(operator.mul, row, self._weights)) for row in X.tolist()]
+        projections: list[float] = (X @ self._direction).tolist()
+        return projections
 
     def _cell(self, u: float) -> int:
         return math.floor(u / (_WIDTH * self._tol))

@@ -285,7 +285,7 @@ class History:
             if suggestion is not None:
                 assert isinstance(records, list)
                 self._keep_record(records, trial, suggestion)
-        self._running = {row.tobytes() for row in pending}
+        self._running = {row.tobytes() for row in pending} if pending else set()
         n = self._n_finished
         pruned = np.zeros(n, dtype=np.bool_)
         numbers, values = self._numbers[:n], self._values[:n]
@@ -294,7 +294,7 @@ class History:
             pruned[at] = True
             values = values.copy()
             values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
-        X, outside = self._X[:n], marked(numbers, self._outside)
+        X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
             X, outside = space.domain.snap(X), None
