@@ -65,6 +65,7 @@ UNTRACED = (
     "methods/test_soo.py",
     "test_code_blocks.py",
     "test_constraints.py",
+    "test_evidence.py",
     "test_figures.py",
     "test_hostile_records.py",
     "test_large_discrete.py",
