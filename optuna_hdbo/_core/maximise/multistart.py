@@ -266,7 +266,8 @@ def _search_grids(
         moves = single_moves(domain, x, columns, rng)
         if branch is not None and not len(moves := moves[branch.has(domain, moves)]):
             break
-        # All single changes at once: the best of each column, the most promising first.
+        # All single changes are valued at once, and the most promising one is made. The next ones
+        # start from the same point, so they are only tried where that one proves no better.
         gains = acquisition(moves)
         for i in np.argsort(-gains, kind="stable")[: len(columns)]:
             if gains[i] <= value:
