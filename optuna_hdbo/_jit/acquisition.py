@@ -14,6 +14,7 @@ import numpy as np
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
 from optuna_hdbo._jit.kernels import Covariance
+from optuna_hdbo._jit.kernels import are_four_numerical
 from optuna_hdbo._jit.kernels import covariances
 from optuna_hdbo._jit.kernels import distances
 from optuna_hdbo._jit.kernels import slopes
@@ -116,12 +117,25 @@ def pull_back(kernel, F, f, w, n, r2, grad):
         slopes(kind, r2, n)
         for b in range(n):
             r2[b] *= scales[j] * w[b]
-        for c in range(lo, hi):
+        c = lo
+        while c < hi:
+            if are_four_numerical(hamming, c, hi):
+                x0, x1, x2, x3 = f[c], f[c + 1], f[c + 2], f[c + 3]
+                t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+                for b in range(n):
+                    t0 += r2[b] * (F[c, b] - x0)
+                    t1 += r2[b] * (F[c + 1, b] - x1)
+                    t2 += r2[b] * (F[c + 2, b] - x2)
+                    t3 += r2[b] * (F[c + 3, b] - x3)
+                grad[c], grad[c + 1], grad[c + 2], grad[c + 3] = t0, t1, t2, t3
+                c += 4
+                continue
             total = 0.0
             if hamming[c] == 0.0:
                 for b in range(n):
                     total += r2[b] * (F[c, b] - f[c])
             grad[c] = total
+            c += 1
 
 
 @compiled

@@ -65,12 +65,33 @@ class Covariance(NamedTuple):
     inverse: np.ndarray
 
 
+@inlined
+def are_four_numerical(hamming, c, hi):
+    """Tell whether the columns c to c + 3 come before ``hi`` and are numerical.
+
+    Loops take four such columns at once, so that ``r2`` is read and written less often.
+    """
+    return c + 4 <= hi and max(hamming[c], hamming[c + 1], hamming[c + 2], hamming[c + 3]) == 0.0
+
+
 @compiled
 def distances(F, f, hamming, lo, hi, m, r2):
     """Write to ``r2[:m]`` the squared distances of ``f`` to the first m points in rows lo:hi."""
     for b in range(m):
         r2[b] = 0.0
-    for c in range(lo, hi):
+    c = lo
+    while c < hi:
+        if are_four_numerical(hamming, c, hi):
+            x0, x1, x2, x3 = f[c], f[c + 1], f[c + 2], f[c + 3]
+            for b in range(m):
+                r2[b] += (
+                    (F[c, b] - x0) ** 2
+                    + (F[c + 1, b] - x1) ** 2
+                    + (F[c + 2, b] - x2) ** 2
+                    + (F[c + 3, b] - x3) ** 2
+                )
+            c += 4
+            continue
         x = f[c]
         w = hamming[c]
         if w > 0.0:
@@ -79,6 +100,7 @@ def distances(F, f, hamming, lo, hi, m, r2):
         else:
             for b in range(m):
                 r2[b] += (F[c, b] - x) ** 2
+        c += 1
 
 
 @compiled
@@ -148,7 +170,7 @@ def slopes(kind, r2, m):
 
 @compiled
 def fill(kernel, F, G, symmetric, out):
-    """Write the covariances of G (C, m) with F (C, n); where G is F, half of them are mirrored.
+    """Write the covariances of G (C, m) with F (C, n); where G is F, the lower triangle of them.
 
     It is not called from compiled code: each call there would be another copy of this function.
     """
@@ -179,8 +201,6 @@ def fill(kernel, F, G, symmetric, out):
             prior += scales[j]
         for a in range(n):
             out[a, a] = prior
-            for b in range(a):
-                out[b, a] = out[a, b]
 
 
 @compiled
@@ -224,24 +244,46 @@ def gram_gradient(kernel, F, alpha, inverse, by_lengthscale, by_scale):
                         t = SQRT5 * abs(F[j, b] - x)
                         g = w[b] * min(rising[j, b] * down, falling[j, b] * up)
                         total += polynomial52(t) * g
-                        slope += (1.0 + t) * t * t / 3.0 * g
+                        slope += (1.0 + t) * t * t * (1.0 / 3.0) * g
                 by_scale[j] += s * total
                 by_lengthscale[j] += s * slope
                 continue
             distances(F, f, hamming, lo, hi, a, r2)
             by_scale[j] += weighted_slopes(kind, s, w, a, r2)
-            for c in range(lo, hi):
-                total = 0.0
-                x = f[c]
-                if hamming[c] > 0.0:
-                    for b in range(a):
-                        total += r2[b] if F[c, b] != x else 0.0
-                    total *= hamming[c]
-                else:
-                    for b in range(a):
-                        total += r2[b] * (F[c, b] - x) ** 2
-                by_lengthscale[c] += total
+            add_weighted_distances(F, f, hamming, lo, hi, r2, a, by_lengthscale)
     return trace
+
+
+@inlined
+def add_weighted_distances(F, f, hamming, lo, hi, w, m, out):
+    """Add to ``out[lo:hi]`` the columns' squared distances of ``f`` to m points, weighted by w."""
+    c = lo
+    while c < hi:
+        if are_four_numerical(hamming, c, hi):
+            x0, x1, x2, x3 = f[c], f[c + 1], f[c + 2], f[c + 3]
+            t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
+            for b in range(m):
+                t0 += w[b] * (F[c, b] - x0) ** 2
+                t1 += w[b] * (F[c + 1, b] - x1) ** 2
+                t2 += w[b] * (F[c + 2, b] - x2) ** 2
+                t3 += w[b] * (F[c + 3, b] - x3) ** 2
+            out[c] += t0
+            out[c + 1] += t1
+            out[c + 2] += t2
+            out[c + 3] += t3
+            c += 4
+            continue
+        total = 0.0
+        x = f[c]
+        if hamming[c] > 0.0:
+            for b in range(m):
+                total += w[b] if F[c, b] != x else 0.0
+            total *= hamming[c]
+        else:
+            for b in range(m):
+                total += w[b] * (F[c, b] - x) ** 2
+        out[c] += total
+        c += 1
 
 
 @inlined

@@ -31,7 +31,7 @@ def exp(x):
     shifted = np.float64(x * _LOG2E + _ROUND)
     n = shifted - _ROUND
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    p = r / 479001600.0 + 1.0 / 39916800.0
+    p = r * (1.0 / 479001600.0) + 1.0 / 39916800.0
     p = p * r + 1.0 / 3628800.0
     p = p * r + 1.0 / 362880.0
     p = p * r + 1.0 / 40320.0
@@ -55,8 +55,8 @@ def polynomial32(t):
 
 @inlined
 def polynomial52(t):
-    """Return p(t) of Matern-5/2."""
-    return 1.0 + t + t * t / 3.0
+    """Return p(t) of Matern-5/2; with a product, because a division takes several times longer."""
+    return 1.0 + t + t * t * (1.0 / 3.0)
 
 
 @inlined

@@ -110,11 +110,12 @@ def test_utilities() -> None:
 
 @CODES
 @KINDS
-def test_evaluate_and_its_gradient(kind: str, code: int) -> None:
-    post = posterior(kind, n_categorical=2)
+@pytest.mark.parametrize("sizes", [(2, 2, 1), (11,)], ids=["groups", "one group"])
+def test_evaluate_and_its_gradient(sizes: tuple[int, ...], kind: str, code: int) -> None:
+    post = posterior(kind, sizes, n_categorical=2)
     args = slow(post)
     rng = np.random.default_rng(1)
-    work, grad = np.empty((4, len(post.X))), np.empty(5)
+    work, grad = np.empty((4, len(post.X))), np.empty(sum(sizes))
     numerical = post.kernel.hamming == 0.0
     for z in reference.random_points(rng, post.kernel, 3):
         f = z[post.kernel.columns] * post.kernel.inverse

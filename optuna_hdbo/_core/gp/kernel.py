@@ -107,7 +107,8 @@ class Kernel:
         out = np.empty((len(X), len(X)))
         F = self.features(X)
         kernels.fill(self.covariance, F, F, True, out)
-        return out
+        lower = np.tril(out)
+        return lower + np.tril(lower, -1).T
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Return the covariances of points Z (m, D) with points X (n, D), shape (m, n)."""
