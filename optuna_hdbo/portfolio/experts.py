@@ -34,6 +34,11 @@ MOST_QUADRATIC_COLUMNS = 40
 FEW_COLUMNS = 10
 """Below this many columns the whole domain can be searched: the local expert gets less credit."""
 
+MANY_COLUMNS = 60
+"""From this many columns on it gets less credit, too. On nine functions of 100 columns, each with
+seven seeds, the regret after 200 trials was .89 times as large in the geometric mean, and smaller
+in 37 of 63 studies."""
+
 PRIOR = Credit(0.5, 2.0)
 """Pseudo-counts of successes and failures that an expert begins with."""
 
@@ -50,8 +55,9 @@ class Expert:
         Numbers of columns between which it suits a domain.
     prior : Credit
         What its record of successes begins with, as pseudo-counts.
-    prior_of_few : Credit or None
-        The same below :data:`FEW_COLUMNS` columns, where it differs.
+    prior_of_few, prior_of_many : Credit or None
+        The same below :data:`FEW_COLUMNS` columns and from :data:`MANY_COLUMNS` on, where it
+        differs.
     branches : bool
         Whether it suits domains in which not all columns are always active.
     takes_over : bool
@@ -73,6 +79,7 @@ class Expert:
     most: int = 10**9
     prior: Credit = PRIOR
     prior_of_few: Credit | None = None
+    prior_of_many: Credit | None = None
     branches: bool = True
     takes_over: bool = False
     default: bool = True
@@ -82,8 +89,12 @@ class Expert:
 
     def prior_in(self, domain: Domain) -> Credit:
         """Return the pseudo-counts of successes and failures in this domain."""
-        few = domain.breadth < FEW_COLUMNS and self.prior_of_few is not None
-        return self.prior_of_few if few and self.prior_of_few is not None else self.prior
+        of_here = None
+        if domain.breadth < FEW_COLUMNS:
+            of_here = self.prior_of_few
+        elif domain.breadth >= MANY_COLUMNS:
+            of_here = self.prior_of_many
+        return self.prior if of_here is None else of_here
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
@@ -99,11 +110,13 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(2.0, 2.0),
             prior_of_few=Credit(1.0, 2.0),
+            prior_of_many=Credit(1.0, 2.0),
         ),
         "global": Expert(
             lambda deterministic: GPUCB(),
             most=MOST_MODELLED_COLUMNS,
             prior_of_few=Credit(2.0, 2.0),
+            prior_of_many=Credit(2.0, 2.0),
         ),
         "tree": Expert(
             lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),

@@ -18,6 +18,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import MANY_COLUMNS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import CREDITS
@@ -72,13 +73,13 @@ def test_experts_suit_the_number_of_parameters() -> None:
 
 
 def test_the_first_credit_depends_on_the_number_of_parameters() -> None:
-    few, many = make_domain(None, None), make_domain(*[None] * 20)
-    rates = [
-        {name: expert.prior_in(domain).wins for name, expert in EXPERTS.items()}
-        for domain in (few, many)
-    ]
-    assert rates[0]["global"] > rates[0]["local"] > 0.0
-    assert rates[1]["local"] > rates[1]["global"] > 0.0
+    rates = {
+        n: {name: e.prior_in(make_domain(*[None] * n)).wins for name, e in EXPERTS.items()}
+        for n in (2, 20, MANY_COLUMNS - 1, MANY_COLUMNS)
+    }
+    for n, larger in [(2, "global"), (20, "local"), (59, "local"), (60, "global")]:
+        smaller = "local" if larger == "global" else "global"
+        assert rates[n][larger] > rates[n][smaller] > 0.0
 
 
 @pytest.mark.parametrize("experts", [[name] for name in EXPERTS])
