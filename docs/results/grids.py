@@ -286,6 +286,21 @@ GRIDS = [
         by_problem=True,
     ),
     Grid(
+        "hundred",
+        "hdbo",
+        {"HDBOSampler": "", "tpe-default": "", "cmaes": "", "gp": ""},
+        {
+            "levy-100": "`levy-100`: local optima on a slope",
+            "ackley-100": "`ackley-100`: a narrow funnel",
+            "ellipsoid-100": "`ellipsoid-100`: a bowl, steeper in some directions",
+            "digits-100": "`digits-100`: weights of a network's output layer",
+            "rotatedhm6-100": "`rotatedhm6-100`: a function of six directions",
+            "lasso-100": "`lasso-100`: penalties of a regression",
+        },
+        median_and_largest,
+        by_problem=True,
+    ),
+    Grid(
         "errors",
         "hdbo",
         {"HDBOSampler": "", "tpe-default": "", "random": "", "gp": ""},
