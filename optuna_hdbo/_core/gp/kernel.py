@@ -104,11 +104,12 @@ class Kernel:
 
     def gram(self, X: FloatArray) -> FloatArray:
         """Return the covariance matrix of points (n, D) without noise, shape (n, n)."""
-        out = np.empty((len(X), len(X)))
         F = self.features(X)
-        kernels.fill(self.covariance, F, F, True, out)
-        lower = np.tril(out)
-        return lower + np.tril(lower, -1).T
+        lower = np.zeros((len(X), len(X)))
+        kernels.fill(self.covariance, F, F, True, lower)
+        out = lower + lower.T
+        out.ravel()[:: len(X) + 1] *= 0.5
+        return out
 
     def cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         """Return the covariances of points Z (m, D) with points X (n, D), shape (m, n)."""

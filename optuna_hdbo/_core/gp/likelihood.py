@@ -63,7 +63,7 @@ def log_likelihood(
     F = kernel.features(X)
     K = np.empty((n, n)) if work is None else work
     kernels.fill(kernel.covariance, F, F, True, K)
-    K.flat[:: n + 1] += kernel.noise
+    K.ravel()[:: n + 1] += kernel.noise
     found = log_density(K, y)
     if found is None:
         return -np.inf, by_lengthscale, by_scale, 0.0
@@ -76,6 +76,6 @@ def log_likelihood(
 def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
     """Return the value of :func:`log_likelihood` alone, at a third of the cost."""
     K = kernel.gram(X)
-    K.flat[:: len(y) + 1] += kernel.noise
+    K.ravel()[:: len(y) + 1] += kernel.noise
     found = log_density(K, y)
     return -np.inf if found is None else found[0]
