@@ -46,6 +46,7 @@ class WithSettings:
     """Keeps what a user has set, and takes old names of settings for one more release."""
 
     _settings: Mapping[str, Any]
+    __signature__: inspect.Signature
 
     def __new__(cls, *args: Any, **settings: Any) -> Self:
         """Keep the settings, for :meth:`__repr__`."""
@@ -54,10 +55,13 @@ class WithSettings:
         return self
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Let the constructor of every subclass take old names."""
+        """Let the constructor of every subclass take old names, and be the one that help shows."""
         super().__init_subclass__(**kwargs)
         if "__init__" in vars(cls):
             setattr(cls, "__init__", _accept_old_names(vars(cls)["__init__"]))  # noqa: B010
+        # Before Python 3.11.3, classes that inherit __init__ have the signature of __new__.
+        shown = inspect.signature(cls.__init__)
+        cls.__signature__ = shown.replace(parameters=list(shown.parameters.values())[1:])
 
     def __repr__(self) -> str:
         """Return the call that makes this object; settings that were not given are left out."""
