@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import compiled
+import optuna
 import pytest
 from histories import INTERPRETED
 
@@ -185,7 +186,10 @@ def test_every_function_is_compiled_once(cold: Cold) -> None:
     Functions that compiled ones call show theirs only while compiled, hence the empty cache.
     """
     assert len(cold.n_signatures) > 20
-    assert {name: n for name, n in cold.n_signatures.items() if n != 1} == {}
+    expected = dict.fromkeys(cold.n_signatures, 1)
+    if not hasattr(optuna.Trial, "set_constraint"):  # before Optuna 5
+        expected["acquisition.slopes_of_utilities"] = 0
+    assert cold.n_signatures == expected
 
 
 def test_after_the_warmup_nothing_is_compiled(cold: Cold, usual: Points) -> None:

@@ -104,7 +104,9 @@ class Posterior:
         self._nugget = factor.diagonal - factor.kernel.variance
         self.X = factor.X
         self.linv = factor.linv
-        observed = factor.linv[:n, :n]
+        # Contiguous: with older BLAS, the last bits depend on how far apart rows are in memory, so
+        # they would differ between a factor that has grown and a fresh one of the same points.
+        observed = np.ascontiguousarray(factor.linv[:n, :n])
         self.alpha = np.zeros(total)
         self.alpha[:n] = observed.T @ (observed @ y)
         self.features = factor.features

@@ -96,7 +96,8 @@ def one_step_ahead(
     rows = np.arange(n) if posterior.rows is None else posterior.rows
     first = int(rows.searchsorted(n_fitted))
     later = rows[first:]
-    residuals = posterior.linv[first:n, :n] @ posterior.y
+    # Contiguous, so that a factor that has grown gives the same last bits, see `Posterior`.
+    residuals = np.ascontiguousarray(posterior.linv[first:n, :n]) @ posterior.y
     log_density = np.log(np.diag(posterior.linv)[first:n]) - 0.5 * residuals**2
     log_normal = plain.log_slope[later] - 0.5 * plain.y[later] ** 2
     return log_density + seen.log_slope[later] - log_normal, residuals**2
