@@ -95,7 +95,8 @@ def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     namespace: dict[str, Any] = {"objective": objective, **GIVEN.get(name, dict)()}
     for block in blocks(PAGES[name]):
         exec(compile(block, name, "exec"), namespace)
-    if "objective" in namespace and name == "docs/coming-from.md":
+    has_constraints = hasattr(optuna.Trial, "set_constraint")  # from Optuna 5 on
+    if "objective" in namespace and name == "docs/coming-from.md" and has_constraints:
         namespace["objective"](optuna.create_study().ask())
     assert (name == "docs/vs-bo.md") == bool(show)
 

@@ -38,7 +38,7 @@ RENAMED = {"deterministic": "deterministic_objective", "use_pruned": "consider_p
 
 NO_CONSTRAINTS_FUNC = (
     "{} has no setting constraints_func, but got {!r}. Call trial.set_constraint(name, value) in "
-    "the objective instead, where a value of at most 0 is feasible."
+    "the objective instead, where a value of at most 0 is feasible. That takes Optuna 5."
 )
 
 
