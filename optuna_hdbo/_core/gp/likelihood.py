@@ -19,7 +19,7 @@ def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatA
     Parameters
     ----------
     K : FloatArray, shape (n, n)
-        Covariances with noise, in C order; overwritten.
+        Covariances with noise, in C order; overwritten. The upper triangle is not read.
     y : FloatArray, shape (n,)
 
     Returns
@@ -57,14 +57,10 @@ def log_likelihood(
     by_noise : float
         Derivative by the log noise.
     """
-    n = len(y)
     by_lengthscale = np.zeros(len(kernel.columns))
     by_scale = np.zeros(len(kernel.scales))
     F = kernel.features(X)
-    K = np.empty((n, n)) if work is None else work
-    kernels.fill(kernel.covariance, F, F, True, K)
-    K.ravel()[:: n + 1] += kernel.noise
-    found = log_density(K, y)
+    found = log_density(_noisy(kernel, F, work), y)
     if found is None:
         return -np.inf, by_lengthscale, by_scale, 0.0
     value, alpha, U = found
@@ -75,7 +71,17 @@ def log_likelihood(
 
 def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
     """Return the value of :func:`log_likelihood` alone, at a third of the cost."""
-    K = kernel.gram(X)
-    K.ravel()[:: len(y) + 1] += kernel.noise
-    found = log_density(K, y)
+    found = log_density(_noisy(kernel, kernel.features(X)), y)
     return -np.inf if found is None else found[0]
+
+
+def _noisy(kernel: Kernel, F: FloatArray, work: FloatArray | None = None) -> FloatArray:
+    """Return the covariances, with noise, of points with features F (C, n), shape (n, n).
+
+    Only the diagonal and the lower triangle are written, which is what :func:`log_density` reads.
+    """
+    n = F.shape[1]
+    K = np.empty((n, n)) if work is None else work
+    kernels.fill(kernel.covariance, F, F, True, K)
+    K.ravel()[:: n + 1] += kernel.noise
+    return K
