@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_flag
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -14,9 +17,11 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio import branches
+from optuna_hdbo.portfolio import few
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
@@ -85,9 +90,14 @@ class HDBO:
             return self._everywhere.suggest(
                 domain, seen, streams, names, may_refine=may_refine(seen)
             )
+        memory = Memory(of_all.records)
         rng = streams.generator(f"{self.name}:restart", seen.step)
-        searches = branches if domain.gates else restart
-        search = searches.next_search(domain, of_all, rng, allowed=self._may_begin_anew)
+        if few.EXPERT in self.names and not domain.gates and domain.breadth >= FEW_COLUMNS:
+            short = few.next_search(domain, of_all, rng, memory)
+            if short is not None:
+                return short.suggest(domain, seen, rng)
+            rng = streams.generator(f"{self.name}:restart", seen.step)  # for the same draw
+        search = self._next_search(domain, of_all, rng, memory)
         names = self.experts_for(search.domain)
         if domain.gates:
             names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
@@ -95,19 +105,27 @@ class HDBO:
             asked = self._everywhere.suggest(
                 domain, search.seen, streams, names, may_refine=may_refine(search.seen)
             )
-            return replace(asked, record={**(asked.record or {}), **search.notes})
+            return replace(asked, record={**(asked.record or {}), **memory.kept})
         if search.needs_random_points:
             x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
             x = unknown_near(domain, x, seen.known, rng)
-            record = {QUERY: "restart", **search.said}
+            record = {QUERY: "restart", **search.said, **memory.kept}
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
         asked = self._everywhere.suggest(
             search.domain, search.seen, streams, names, may_refine=may_refine(search.seen)
         )
         x = domain.canonical(search.whole(asked.x)[None])[0]
-        record = {**(asked.record or {}), **search.said}
+        record = {**(asked.record or {}), **search.said, **memory.kept}
         return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
+
+    def _next_search(
+        self, domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
+    ) -> restart.Search:
+        allowed = self._may_begin_anew
+        if domain.gates:
+            return branches.next_search(domain, seen, rng, allowed=allowed)
+        return restart.next_search(domain, seen, rng, memory, allowed=allowed)
 
     def _taking_over(self, domain: Domain, seen: Observations) -> tuple[str, ...]:
         """Return the experts that are to make this query alone, if there are some."""

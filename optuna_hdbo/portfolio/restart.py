@@ -5,8 +5,9 @@ optimum, no query leads away from it. So a part of the queries goes to a search 
 with random points. After that its experts see only these points and their own queries. Once such a
 search has converged as well, another one begins. If there are many columns, it moves the few that
 matter under a fit, and leaves the others at their best values. It is short then, and ends
-where it comes back to the best point. If many columns matter, there is no search afresh: it would
-need too many trials to find anything.
+where it comes back to the best point. Where that fit explains the objective, the searches of
+:mod:`optuna_hdbo.portfolio.few` take its place. If many columns matter, there is no search afresh:
+it would need too many trials to find anything.
 """
 
 from __future__ import annotations
@@ -24,18 +25,14 @@ from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
-from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import recall_fit
-from optuna_hdbo._core.gp.fitted import recall_or_refit
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models.ensemble import FEW_MATTER
-from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo.portfolio import influence
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
-from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 
 
 KEY = "restart"
@@ -72,27 +69,6 @@ MOST_RANDOM = 10
 
 COLUMNS = "columns"
 """Key under which a query's record keeps the names of the columns that its search moves."""
-
-FIT = "restart:fit"
-"""Key under which a query's record keeps the fit that says which columns matter."""
-
-GROWTH = 0.1
-"""Share of new observations after which that fit is made again."""
-
-INFLUENCE = 0.1
-"""Smallest inverse lengthscale of a column that matters, divided by the largest one. With .2 a
-search misses columns that only matter at another optimum. With .05 it begins late, when few
-columns without effect are left."""
-
-LEAST_COLUMNS = 20
-"""With fewer columns, but too many to move them all, there is no search afresh. A third of them is
-three to six, and in a valley as few as that may seem to matter. On 41 functions of CEC 2014 and
-2017 with ten columns and one seed, searches of few columns changed 15 studies. They won in 8, but
-the regret was 1.3 times as large in the geometric mean."""
-
-FEW = 1.0 / 3.0
-"""At most this share of the columns counts as few. With more of them the others matter a little
-too, and a search that does not move them finds nothing better."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,10 +125,40 @@ def n_random(n_columns: int) -> int:
     return min(n_columns + 3, MOST_RANDOM)
 
 
-def next_search(
-    domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
-) -> Search:
-    """Return the search whose turn it is: the first one, or one that began afresh.
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """Whose turn it is, as the trials' records say.
+
+    Parameters
+    ----------
+    first : Search
+    is_later : bool
+        Whether a search afresh makes the next query.
+    latest : int or None
+        The trial at which the last of them began; ``None`` while there is none.
+    records : sequence of Record
+        The records of its queries.
+    holder : int or None
+        The trial at which the search began that found the best point; ``None`` for the first one.
+    """
+
+    first: Search
+    is_later: bool = False
+    latest: int | None = None
+    records: Sequence[Record] = ()
+    holder: int | None = None
+
+
+def next_turn(
+    domain: Domain,
+    seen: Observations,
+    rng: np.random.Generator,
+    *,
+    allowed: bool,
+    enough: float,
+    fading: float,
+) -> Turn:
+    """Return whose turn it is: that of the first search, or of one that began afresh.
 
     It is derived from the trials' records. So it is the same for every worker and in a resumed
     study.
@@ -161,62 +167,51 @@ def next_search(
     began = {number: start for number, start in starts if start is not None}
     merit = merits(seen)
     top = int(np.argmax(merit))
-    best, of_first = seen.X[top], seen
+    of_first = seen
     if began:
         records = [record for record in seen.records if record.number not in began]
         of_first = replace(seen, records=records)
-    first = Search(None, domain, of_first, np.arange(len(domain)), best)
-    many = domain.breadth >= FEW_COLUMNS
-    enough, fading = (ENOUGH_OF_MANY, FADING_OF_MANY) if many else (ENOUGH, FADING)
+    first = Search(None, domain, of_first, np.arange(len(domain)), seen.X[top])
     if not allowed or not has_converged(merit, len(of_first.records), enough=enough):
-        return first
+        return Turn(first)
     holder = began.get(int(seen.numbers[top]))
     if rng.random() > SHARE / (1 + fading * _n_in_vain(began, holder)):
-        return first
-    memory = Memory(seen.records)
-    latest = _latest(domain, seen, best, began)
+        return Turn(first)
+    latest = max(began.values(), default=None)
+    records = [record for record in seen.records if began.get(record.number, -1) == latest]
+    return Turn(first, True, latest, records, holder)
+
+
+def next_search(
+    domain: Domain,
+    seen: Observations,
+    rng: np.random.Generator,
+    memory: Memory,
+    *,
+    allowed: bool = True,
+) -> Search:
+    """Return the search whose turn it is: the first one, or one that began afresh."""
+    many = domain.breadth >= FEW_COLUMNS
+    enough, fading = (ENOUGH_OF_MANY, FADING_OF_MANY) if many else (ENOUGH, FADING)
+    turn = next_turn(domain, seen, rng, allowed=allowed, enough=enough, fading=fading)
+    if not turn.is_later:
+        return turn.first
+    latest = _latest(domain, seen, turn)
     if latest is not None and not (
-        many and latest.began != holder and _is_back(domain, latest, memory)
+        many and turn.latest != turn.holder and _is_back(domain, latest, memory)
     ):
         n_queries = latest.n_queries - n_random(len(latest.domain))
         if not has_converged(merits(latest.seen), n_queries, enough=enough):
             return latest
-    columns = influential(domain, seen, memory)
+    columns = influence.columns(domain, seen, memory)
     if columns is None:
-        return replace(first, notes=memory.kept)
-    search = _search(domain, seen, columns, best, seen.step, [])
-    return replace(search, notes=memory.kept)
-
-
-def influential(domain: Domain, seen: Observations, memory: Memory) -> IntArray | None:
-    """Return the columns that a search afresh moves: all, or the few that matter.
-
-    ``None`` if many matter, or if none of them is continuous.
-    """
-    columns = np.arange(len(domain))
-    if domain.breadth >= FEW_COLUMNS:
-        if domain.breadth < LEAST_COLUMNS or len(domain) > MOST_MODELLED_COLUMNS:
-            return None
-        inverse = _fitted(domain, seen, memory).kernel.inverse
-        columns = np.flatnonzero(inverse >= INFLUENCE * inverse.max())
-        if len(columns) >= FEW_COLUMNS or len(columns) > FEW * len(domain):
-            return None
-    return None if domain.discrete[columns].all() else columns
-
-
-def _fitted(domain: Domain, seen: Observations, memory: Memory) -> Fitted:
-    """Return a fit under the belief that few columns matter."""
-
-    def refit(last: Fitted | None) -> Fitted:
-        # A warm start would keep the lengthscales of the time when other columns seemed to matter.
-        return Ensemble("matern52", True, (FEW_MATTER,)).fitted(domain, seen, FEW_MATTER)
-
-    return recall_or_refit(memory, FIT, domain, len(seen.y), refit, growth=GROWTH)
+        return turn.first
+    return _search(domain, seen, columns, turn.first.best, seen.step, [])
 
 
 def _is_back(domain: Domain, search: Search, memory: Memory) -> bool:
     """Tell whether the best point of a search is close to the best one of all."""
-    fitted = recall_fit(memory, FIT, domain)
+    fitted = recall_fit(memory, influence.FIT, domain)
     if fitted is None or not len(search.seen.values):
         return False
     x = search.whole(search.seen.X[int(np.argmax(merits(search.seen)))])
@@ -237,22 +232,18 @@ def _n_in_vain(began: Mapping[int, int], holder: int | None) -> int:
     return sum(number != holder for number in sorted(set(began.values()))[:-1])
 
 
-def _latest(
-    domain: Domain, seen: Observations, best: FloatArray, began: Mapping[int, int]
-) -> Search | None:
+def _latest(domain: Domain, seen: Observations, turn: Turn) -> Search | None:
     """Return the search that began last, None if there is none or its columns are gone."""
-    if not began:
+    if turn.latest is None:
         return None
-    latest = max(began.values())
-    records = [record for record in seen.records if began.get(record.number) == latest]
-    names = records[0].data.get(COLUMNS)
+    names = turn.records[0].data.get(COLUMNS)
     index = {name: i for i, name in enumerate(domain.names)}
     if not isinstance(names, list) or not names:
         return None
     if not all(isinstance(name, str) and name in index for name in names):
         return None
     columns = np.array([index[name] for name in names], np.int64)
-    return _search(domain, seen, columns, best, latest, records)
+    return _search(domain, seen, columns, turn.first.best, turn.latest, turn.records)
 
 
 def _search(

@@ -13,10 +13,13 @@ from histories import affordable
 from histories import make_domain
 
 from optuna_hdbo._core.domain import Condition
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio import influence
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
@@ -40,8 +43,11 @@ class Always:
         return self.drawn
 
 
-def next_search(seen: Observations, drawn: float = 0.0, domain: Any = DOMAIN) -> restart.Search:
-    return restart.next_search(domain, seen, Always(drawn))  # type: ignore[arg-type]
+def next_search(
+    seen: Observations, drawn: float = 0.0, domain: Any = DOMAIN, memory: Memory | None = None
+) -> restart.Search:
+    memory = Memory(seen.records) if memory is None else memory
+    return restart.next_search(domain, seen, Always(drawn), memory)  # type: ignore[arg-type]
 
 
 def said(began: int, names: Any = ("x0", "x1")) -> dict[str, Any]:
@@ -101,7 +107,7 @@ def fit_of(domain: Any, lengthscales: list[float]) -> dict[str, Any]:
         "scales": [1.0],
     }
     fit = {**numbers, "kind": "matern52", "groups": [list(domain.names)]}
-    return {restart.FIT: {**fit, "lengthscales": lengthscales}}
+    return {influence.FIT: {**fit, "lengthscales": lengthscales}}
 
 
 def wide(lengthscales: list[float], *, fitted: bool = True) -> tuple[Any, Observations]:
@@ -159,9 +165,9 @@ def test_where_many_columns_matter_no_search_begins_afresh() -> None:
 
 
 def test_with_less_than_twenty_columns_none_are_left_out() -> None:
-    domain, seen = wide([0.5] * 3 + [1e3] * (restart.LEAST_COLUMNS - 3))
+    domain, seen = wide([0.5] * 3 + [1e3] * (influence.LEAST_COLUMNS - 3))
     assert next_search(seen, domain=domain).began is not None
-    domain, seen = wide([0.5] * 3 + [1e3] * (restart.LEAST_COLUMNS - 4))
+    domain, seen = wide([0.5] * 3 + [1e3] * (influence.LEAST_COLUMNS - 4))
     assert next_search(seen, domain=domain).began is None
     domain, seen = wide([0.5] * 3 + [1e3] * (FEW_COLUMNS - 4))
     assert len(next_search(seen, domain=domain).columns) == FEW_COLUMNS - 1
@@ -187,17 +193,18 @@ def test_the_columns_that_matter_are_fitted_once_and_recalled(
 ) -> None:
     domain, seen = converged(lambda X: 5.0 * X[:, 3] + 7.0 * X[:, 8])
     fits = []
-    fitted = restart.Ensemble.fitted
+    fitted = Ensemble.fitted
 
     def counted(*args: Any, **kwargs: Any) -> Any:
         fits.append(args)
         return fitted(*args, **kwargs)
 
-    monkeypatch.setattr(restart.Ensemble, "fitted", counted)
-    search = next_search(seen, domain=domain)
+    monkeypatch.setattr(Ensemble, "fitted", counted)
+    memory = Memory(seen.records)
+    search = next_search(seen, domain=domain, memory=memory)
     assert search.columns.tolist() == [3, 8]
     assert len(fits) == 1
-    kept = Record(seen.records[-1].number, "complete", dict(search.notes))
+    kept = Record(seen.records[-1].number, "complete", memory.kept)
     seen = replace(seen, records=[*seen.records[:-1], kept])
     assert next_search(seen, domain=domain).columns.tolist() == [3, 8]
     assert len(fits) == 1
@@ -213,9 +220,10 @@ def test_a_fit_by_which_many_columns_matter_is_recorded_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     domain, seen = converged(lambda X: X.sum(axis=1))
-    first = next_search(seen, domain=domain)
+    memory = Memory(seen.records)
+    first = next_search(seen, domain=domain, memory=memory)
     assert first.began is None
-    assert restart.FIT in first.notes
+    assert influence.FIT in memory.kept
     asked = Suggestion(seen.X[0], {"own": 1})
     monkeypatch.setattr(Panel, "suggest", lambda *args, **kwargs: asked)
     monkeypatch.setattr(restart, "SHARE", 1.0)
@@ -223,7 +231,7 @@ def test_a_fit_by_which_many_columns_matter_is_recorded_too(
     record = HDBO().suggest(domain, seen, Streams(0)).record
     assert record is not None
     assert record["own"] == 1
-    assert restart.FIT in record
+    assert influence.FIT in record
 
 
 FEW_OF_MANY = [0.5] * 3 + [1e3] * 21

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -118,6 +119,16 @@ class Posterior:
         residual = self.alpha[:n] / inverse
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
         return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
+
+    def explained(self, rows: BoolArray) -> float:
+        """Return the share of the variance of some values that means given all others explain.
+
+        It is negative where these means are worse than the mean of the values of ``rows (n,)``.
+        """
+        n = len(self.y)
+        inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
+        errors, y = (self.alpha[:n] / inverse)[rows], self.y[rows]
+        return 1.0 - float(np.mean(errors**2)) / max(float(y.var()), 1e-300)
 
     def fitted_values(self) -> FloatArray:
         """Return the mean at the observed points, shape (n,): their values without the noise."""

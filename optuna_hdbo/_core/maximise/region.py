@@ -148,12 +148,14 @@ class Region:
         known: FloatArray,
         rng: np.random.Generator,
         effort: Effort,
+        *,
+        free: BoolArray | None = None,
     ) -> FloatArray:
         """Return the point (D,) at which a function of the region's coordinates is largest.
 
-        The other parameters are those of :meth:`improve`.
+        Only the columns marked ``free (D,)`` move, ``None`` for all. In domains with gates it is
+        the active ones. The other parameters are those of :meth:`improve`.
         """
-        free = None
         if self.domain.gates:  # the region stays in one branch
             free = self.domain.active(self.centre[None])[0] & ~self.domain.deciding
             free |= ~free.any()

@@ -381,3 +381,19 @@ def test_log_predictive_is_that_of_every_value_left_out() -> None:
         mean, variance = rest.predict(X[i : i + 1])
         expected += norm.logpdf(y[i], mean[0], np.sqrt(variance[0] + kernel.noise))
     assert posterior.log_predictive() == pytest.approx(expected / 9, rel=1e-9)
+
+
+def test_explained_is_the_share_of_variance_that_left_out_values_lose() -> None:
+    domain = make_domain(None, "3", None)
+    kernel = make_kernel(domain, noise=0.05)
+    posterior, X, y = make_posterior(domain, kernel, 9)
+    for rows in (np.ones(9, np.bool_), y >= np.median(y)):
+        errors = []
+        for i in np.flatnonzero(rows):
+            others = np.delete(np.arange(9), i)
+            rest = Posterior(Factor(kernel, X[others]), y[others])
+            errors.append(y[i] - rest.mean(X[i : i + 1])[0])
+        expected = 1.0 - np.mean(np.square(errors)) / np.var(y[rows])
+        assert posterior.explained(rows) == pytest.approx(expected, rel=1e-9)
+    equal = Posterior(Factor(kernel, X), np.ones(9))
+    assert equal.explained(np.ones(9, np.bool_)) < 0.0

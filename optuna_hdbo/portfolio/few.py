@@ -1,0 +1,218 @@
+"""Short local searches of the few columns that matter, where a fit explains the objective by them.
+
+They take the place of the searches afresh of :mod:`optuna_hdbo.portfolio.restart`. One follows the
+other. Each begins at random points. It goes on with the largest expected improvement on its own
+best point, in a box around that. It ends soon after it stops improving, or where it comes back to
+the best point of all. The lengthscales are those of the fit to all trials, so that some ten
+queries are enough to find out how good an optimum is.
+
+A column that does not matter around the best point may do so at another optimum. So the random
+points differ from the best one in all columns. What they show is learned by the next fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+
+from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.gp.fitted import FactorCache
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.fitted import recall_fit
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
+from optuna_hdbo._core.maximise.queries import prediction
+from optuna_hdbo._core.maximise.region import Region
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.points import unknown_near
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio import influence
+from optuna_hdbo.portfolio import restart
+from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.restart import KEY
+
+
+EXPERT = "local"
+"""The expert that the queries are said to be of."""
+
+FADING = 0.1
+"""After k searches that have not found the best point, the share of the next one is divided by
+1 + k times this number."""
+
+N_RANDOM, N_DRAWN = 3, 5
+"""Random points that a search begins with, and how many are drawn for each of them. The furthest
+one from the better half of the trials is taken."""
+
+PATIENCE = 8
+"""A search ends if this many queries have not improved its best value enough."""
+
+LENGTH = 0.5
+"""Side of the box around a search's best point, times the weights of its columns."""
+
+BACK = 0.9
+"""A search ends where its best point has this correlation with the best one of all. It would only
+find the same optimum again."""
+
+BASIN = 0.5
+"""A search does not see the trials that have this correlation with the best point of all. From
+most points the model would lead it back there."""
+
+LEAST_EXPLAINED = 0.5
+"""Least share of the variance of the better half of the values that the fit has to explain. Where
+all of 30 columns matter, such fits often say that a few of them do. They explain why poor values
+are poor, and nothing of the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """A local search that moves a few columns.
+
+    Parameters
+    ----------
+    began : int
+        The trial at which it began.
+    columns : IntArray
+        The columns that it moves.
+    best : FloatArray, shape (D,)
+        The best point of all.
+    rows : IntArray
+        Which observations are its own.
+    n_queries : int
+        How many queries it has made.
+    fitted : Fitted
+        The fit that says which columns matter.
+    memory : Memory
+        Which keeps that fit.
+    """
+
+    began: int
+    columns: IntArray
+    best: FloatArray
+    rows: IntArray
+    n_queries: int
+    fitted: Fitted
+    memory: Memory
+
+    @property
+    def needs_random_points(self) -> bool:
+        """Whether the next query is a random point."""
+        return self.n_queries < N_RANDOM or not len(self.rows)
+
+    def correlations(self, x: FloatArray, X: FloatArray) -> FloatArray:
+        """Return the correlations of a point (D,) with points (n, D) in its columns, (n,)."""
+        others = np.ones(len(x), np.bool_)
+        others[self.columns] = False
+        kernel = self.fitted.kernel
+        covariance = kernel.cross(np.where(others, x, X), x[None])[0]
+        return np.asarray(covariance / kernel.variance, np.float64)
+
+    def suggest(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> Suggestion:
+        """Return its next point."""
+        if self.needs_random_points:
+            x = unknown_near(domain, self._random(domain, seen, rng), seen.known, rng)
+            record = {QUERY: "restart", KEY: self.began, **self.memory.kept}
+            return Suggestion(x, record, {QUERY: "restart", KEY: self.began})
+        posterior = self._posterior(seen)
+        x = unknown_near(domain, self._descend(domain, seen, posterior, rng), seen.known, rng)
+        signed: dict[str, float | str] = {credit.KEY: EXPERT, QUERY: "search", KEY: self.began}
+        report = {**prediction(seen, posterior, x), **signed}
+        return Suggestion(x, {**signed, **self.memory.kept}, report)
+
+    def _random(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
+        """Return the one of some random points that is furthest from the better trials."""
+        drawn = domain.sample(rng, N_DRAWN)
+        merit = merits(seen)
+        better = seen.X[merit >= np.median(merit)]
+        inverse = self.fitted.kernel.inverse[self.columns]
+        gaps = (drawn[:, None, self.columns] - better[:, self.columns]) * inverse
+        return np.array(drawn[int(np.argmax((gaps**2).sum(axis=2).min(axis=1)))])
+
+    def _posterior(self, seen: Observations) -> Posterior:
+        """Return the posterior given its own trials and those far from the best point of all."""
+        used = self.correlations(self.best, seen.X) < BASIN
+        used[self.rows] = True
+        X, y = np.ascontiguousarray(seen.X[used]), seen.y[used]
+        return FactorCache().posterior(replace(self.fitted, n=len(y)), X, y, seen.pending)
+
+    def _descend(
+        self,
+        domain: Domain,
+        seen: Observations,
+        posterior: Posterior,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Return the point of the largest expected improvement in a box around its best one."""
+        centre = self.rows[int(np.argmax(merits(seen)[self.rows]))]
+        region = Region.around(domain, seen.X[centre], LENGTH, self._lengthscales(domain))
+        feasibility = ConstraintModels().fit(domain, seen, self.memory)
+        acquisition = region.view_feasibility(feasibility).improvement(
+            region.view(posterior), float(seen.y[centre])
+        )
+        free = np.zeros(len(domain), np.bool_)
+        free[self.columns] = True
+        effort = DEFAULT_EFFORT.at(len(seen.y))
+        good = seen.X[centre][None]
+        return region.maximise(acquisition, good, seen.known, rng, effort, free=free)
+
+    def _lengthscales(self, domain: Domain) -> FloatArray:
+        """Return the lengthscales of its columns, and their geometric mean for the others."""
+        fitted = self.fitted.kernel.lengthscales[self.columns]
+        numerical = ~domain.categorical[self.columns]
+        lengthscales = np.full(len(domain), np.exp(np.log(fitted[numerical]).mean()))
+        lengthscales[self.columns] = fitted
+        return lengthscales
+
+
+def next_search(
+    domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
+) -> Descent | None:
+    """Return the short search whose turn it is.
+
+    ``None`` if it is the turn of the first search, or if no fit says which columns matter.
+    """
+    turn = restart.next_turn(
+        domain, seen, rng, allowed=True, enough=restart.ENOUGH_OF_MANY, fading=FADING
+    )
+    # Before there is such a fit, the other searches make it when one of them begins.
+    if not turn.is_later or not _explains(memory):
+        return None
+    columns = influence.columns(domain, seen, memory)
+    fitted = recall_fit(memory, influence.FIT, domain)
+    if columns is None or fitted is None or not _explains(memory):
+        return None
+    best = turn.first.best
+    if turn.latest is not None:
+        own = [record.number for record in turn.records]
+        rows = np.flatnonzero(np.isin(seen.numbers, own))
+        latest = Descent(turn.latest, columns, best, rows, len(own), fitted, memory)
+        if not _is_over(latest, seen, found_best=turn.latest == turn.holder):
+            return latest
+    nothing = np.empty(0, np.int64)
+    return Descent(seen.step, columns, best, nothing, 0, fitted, memory)
+
+
+def _explains(memory: Memory) -> bool:
+    """Tell whether the last fit explains the objective."""
+    share = memory.recall(influence.EXPLAINED, lambda data: data if type(data) is float else None)
+    return share is not None and share >= LEAST_EXPLAINED
+
+
+def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:
+    """Tell whether a search has converged, or is back at the best point that it has not found."""
+    if search.needs_random_points:
+        return False
+    merit = merits(seen)[search.rows]
+    if not found_best:
+        x = seen.X[search.rows[int(np.argmax(merit))]]
+        if search.correlations(search.best, x[None])[0] > BACK:
+            return True
+    n_queries = search.n_queries - N_RANDOM
+    return restart.has_converged(merit, n_queries, PATIENCE, restart.ENOUGH_OF_MANY)
