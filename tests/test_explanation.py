@@ -137,6 +137,13 @@ def test_kinds_of_queries(kind: Any, words: str, study: optuna.Study) -> None:
     assert explain(study, 3).facts["query"] == (kind if words else None)
 
 
+def test_a_search_that_began_afresh_is_named(study: optuna.Study) -> None:
+    tell(study, 1.0, "local", {"query": "search"}, report={"restart": 2})
+    assert "It did so in a search that began afresh at trial 2." in str(explain(study, 3))
+    tell(study, 1.0, "local", {"query": "search"})
+    assert "afresh" not in str(explain(study, 4))
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [

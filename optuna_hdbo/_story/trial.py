@@ -19,6 +19,7 @@ from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.portfolio.hdbo import SIDE
+from optuna_hdbo.portfolio.restart import KEY as RESTART
 
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
     lines = [f"Trial {trial.number} {_origin(queries, query)}"]
     if query.kind is not None:
         lines.append(KINDS[query.kind])
+    began = reported(trial, RESTART)
+    if query.expert is not None and began is not None:
+        lines.append(f"It did so in a search that began afresh at trial {began:.0f}.")
     side = reported(trial, SIDE)
     if query.expert is not None and side is not None and side > 0.0:
         lines.append(f"It did so in a box around the best trial, {side:.0%} of the ranges wide.")
