@@ -36,6 +36,7 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio import influence
 from optuna_hdbo.portfolio import restart
+from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.restart import KEY
 
@@ -56,10 +57,6 @@ PATIENCE = 8
 
 LENGTH = 0.5
 """Side of the box around a search's best point, times the weights of its columns."""
-
-BACK = 0.9
-"""A search ends where its best point has this correlation with the best one of all. It would only
-find the same optimum again."""
 
 BASIN = 0.5
 """A search does not see the trials that have this correlation with the best point of all. From
@@ -108,11 +105,7 @@ class Descent:
 
     def correlations(self, x: FloatArray, X: FloatArray) -> FloatArray:
         """Return the correlations of a point (D,) with points (n, D) in its columns, (n,)."""
-        others = np.ones(len(x), np.bool_)
-        others[self.columns] = False
-        kernel = self.fitted.kernel
-        covariance = kernel.cross(np.where(others, x, X), x[None])[0]
-        return np.asarray(covariance / kernel.variance, np.float64)
+        return influence.correlations(self.fitted, self.columns, x, X)
 
     def suggest(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> Suggestion:
         """Return its next point."""
@@ -172,17 +165,16 @@ class Descent:
 
 
 def next_search(
-    domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
+    domain: Domain, seen: Observations, turn: restart.Turn, memory: Memory
 ) -> Descent | None:
     """Return the short search whose turn it is.
 
     ``None`` if it is the turn of the first search, or if no fit says which columns matter.
     """
-    turn = restart.next_turn(
-        domain, seen, rng, allowed=True, enough=restart.ENOUGH_OF_MANY, fading=FADING
-    )
+    if domain.breadth < FEW_COLUMNS or not turn.is_later(FADING):
+        return None
     # Before there is such a fit, the other searches make it when one of them begins.
-    if not turn.is_later or not _explains(memory):
+    if not _explains(memory):
         return None
     columns = influence.columns(domain, seen, memory)
     fitted = recall_fit(memory, influence.FIT, domain)
@@ -212,7 +204,7 @@ def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:
     merit = merits(seen)[search.rows]
     if not found_best:
         x = seen.X[search.rows[int(np.argmax(merit))]]
-        if search.correlations(search.best, x[None])[0] > BACK:
+        if search.correlations(search.best, x[None])[0] > restart.BACK:
             return True
     n_queries = search.n_queries - N_RANDOM
     return restart.has_converged(merit, n_queries, PATIENCE, restart.ENOUGH_OF_MANY)

@@ -21,7 +21,6 @@ from optuna_hdbo.portfolio import few
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
@@ -92,12 +91,9 @@ class HDBO:
             )
         memory = Memory(of_all.records)
         rng = streams.generator(f"{self.name}:restart", seen.step)
-        if few.EXPERT in self.names and not domain.gates and domain.breadth >= FEW_COLUMNS:
-            short = few.next_search(domain, of_all, rng, memory)
-            if short is not None:
-                return short.suggest(domain, seen, rng)
-            rng = streams.generator(f"{self.name}:restart", seen.step)  # for the same draw
         search = self._next_search(domain, of_all, rng, memory)
+        if isinstance(search, few.Descent):
+            return search.suggest(domain, seen, rng)
         names = self.experts_for(search.domain)
         if domain.gates:
             names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
@@ -121,11 +117,15 @@ class HDBO:
 
     def _next_search(
         self, domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
-    ) -> restart.Search:
+    ) -> restart.Search | few.Descent:
         allowed = self._may_begin_anew
         if domain.gates:
             return branches.next_search(domain, seen, rng, allowed=allowed)
-        return restart.next_search(domain, seen, rng, memory, allowed=allowed)
+        turn = restart.next_turn(domain, seen, rng, allowed=allowed)
+        short = None
+        if few.EXPERT in self.names:
+            short = few.next_search(domain, seen, turn, memory)
+        return restart.next_search(domain, seen, turn, memory) if short is None else short
 
     def _taking_over(self, domain: Domain, seen: Observations) -> tuple[str, ...]:
         """Return the experts that are to make this query alone, if there are some."""

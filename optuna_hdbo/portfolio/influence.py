@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
@@ -57,6 +58,14 @@ def columns(domain: Domain, seen: Observations, memory: Memory) -> IntArray | No
         if len(found) >= FEW_COLUMNS or len(found) > FEW * len(domain):
             return None
     return None if domain.discrete[found].all() else found
+
+
+def correlations(fitted: Fitted, moved: IntArray, x: FloatArray, X: FloatArray) -> FloatArray:
+    """Return the correlations of a point (D,) with points (n, D) in some columns, shape (n,)."""
+    others = np.ones(len(x), np.bool_)
+    others[moved] = False
+    covariance = fitted.kernel.cross(np.where(others, x, X), x[None])[0]
+    return np.asarray(covariance / fitted.kernel.variance, np.float64)
 
 
 def _fitted(domain: Domain, seen: Observations, memory: Memory) -> Fitted:

@@ -132,8 +132,10 @@ class Turn:
     Parameters
     ----------
     first : Search
-    is_later : bool
-        Whether a search afresh makes the next query.
+    drawn : float or None
+        What decides between it and a search afresh; ``None`` while the first one improves.
+    n_in_vain : int
+        How many earlier searches afresh did not find the best point.
     latest : int or None
         The trial at which the last of them began; ``None`` while there is none.
     records : sequence of Record
@@ -143,20 +145,19 @@ class Turn:
     """
 
     first: Search
-    is_later: bool = False
+    drawn: float | None = None
+    n_in_vain: int = 0
     latest: int | None = None
     records: Sequence[Record] = ()
     holder: int | None = None
 
+    def is_later(self, fading: float) -> bool:
+        """Tell whether a search afresh makes the next query, whose share fades as it says."""
+        return self.drawn is not None and self.drawn <= SHARE / (1 + fading * self.n_in_vain)
+
 
 def next_turn(
-    domain: Domain,
-    seen: Observations,
-    rng: np.random.Generator,
-    *,
-    allowed: bool,
-    enough: float,
-    fading: float,
+    domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
 ) -> Turn:
     """Return whose turn it is: that of the first search, or of one that began afresh.
 
@@ -172,29 +173,20 @@ def next_turn(
         records = [record for record in seen.records if record.number not in began]
         of_first = replace(seen, records=records)
     first = Search(None, domain, of_first, np.arange(len(domain)), seen.X[top])
+    enough = ENOUGH_OF_MANY if domain.breadth >= FEW_COLUMNS else ENOUGH
     if not allowed or not has_converged(merit, len(of_first.records), enough=enough):
         return Turn(first)
     holder = began.get(int(seen.numbers[top]))
-    if rng.random() > SHARE / (1 + fading * _n_in_vain(began, holder)):
-        return Turn(first)
     latest = max(began.values(), default=None)
     records = [record for record in seen.records if began.get(record.number, -1) == latest]
-    return Turn(first, True, latest, records, holder)
+    return Turn(first, rng.random(), _n_in_vain(began, holder), latest, records, holder)
 
 
-def next_search(
-    domain: Domain,
-    seen: Observations,
-    rng: np.random.Generator,
-    memory: Memory,
-    *,
-    allowed: bool = True,
-) -> Search:
+def next_search(domain: Domain, seen: Observations, turn: Turn, memory: Memory) -> Search:
     """Return the search whose turn it is: the first one, or one that began afresh."""
     many = domain.breadth >= FEW_COLUMNS
     enough, fading = (ENOUGH_OF_MANY, FADING_OF_MANY) if many else (ENOUGH, FADING)
-    turn = next_turn(domain, seen, rng, allowed=allowed, enough=enough, fading=fading)
-    if not turn.is_later:
+    if not turn.is_later(fading):
         return turn.first
     latest = _latest(domain, seen, turn)
     if latest is not None and not (
@@ -215,8 +207,8 @@ def _is_back(domain: Domain, search: Search, memory: Memory) -> bool:
     if fitted is None or not len(search.seen.values):
         return False
     x = search.whole(search.seen.X[int(np.argmax(merits(search.seen)))])
-    covariance = float(fitted.kernel.cross(search.best[None], x[None])[0, 0])
-    return covariance > BACK * fitted.kernel.variance
+    found = influence.correlations(fitted, search.columns, search.best, x[None])
+    return bool(found[0] > BACK)
 
 
 def _n_in_vain(began: Mapping[int, int], holder: int | None) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,12 @@ import pytest
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
+from searches import FEW_OF_MANY
+from searches import converged
+from searches import fit_of
+from searches import next_turn
+from searches import wide
+from searches import with_later
 
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.memory import Memory
@@ -29,21 +34,6 @@ from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import QUERY
 
 
-START = [0.0, 1.0, 2.0, 3.0, 10.0]
-FLAT = [5.0] * restart.PATIENCE
-FEW_OF_MANY = [0.5] * 3 + [1e3] * 21
-
-
-class Always:
-    """A generator that always draws the same number."""
-
-    def __init__(self, drawn: float) -> None:
-        self.drawn = drawn
-
-    def random(self) -> float:
-        return self.drawn
-
-
 @pytest.fixture(autouse=True)
 def _no_new_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the fits that the tests record hold for all further trials."""
@@ -54,40 +44,7 @@ def next_search(
     domain: Any, seen: Observations, drawn: float = 0.0, memory: Memory | None = None
 ) -> Any:
     memory = Memory(seen.records) if memory is None else memory
-    return few.next_search(domain, seen, Always(drawn), memory)  # type: ignore[arg-type]
-
-
-def fit_of(domain: Any, lengthscales: list[float]) -> dict[str, Any]:
-    """Return a record of a fit under the belief that few columns matter."""
-    numbers = {"n": 25, "cycle": 0, "log_likelihood": 0.0, "noise": 1e-4, "scales": [1.0]}
-    fit = {**numbers, "kind": "matern52", "groups": [list(domain.names)]}
-    return {influence.FIT: {**fit, "lengthscales": lengthscales}, influence.EXPLAINED: 0.9}
-
-
-def wide(lengthscales: list[float]) -> tuple[Any, Observations]:
-    """Return a converged study with a fit of these lengthscales."""
-    domain = make_domain(*[None] * len(lengthscales))
-    values = np.array(START + FLAT)
-    X = np.random.default_rng(1).random((len(values), len(domain)))
-    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(5, len(values))]
-    records[-1] = Record(
-        records[-1].number, "complete", {EXPERT: "global", **fit_of(domain, lengthscales)}
-    )
-    return domain, Observations.from_arrays(X, values, records=records)
-
-
-def with_later(
-    seen: Observations, shift: float, values: list[float], began: int | None = None
-) -> Observations:
-    """Return a study with trials of a search, by ``shift`` from the best one in column 0."""
-    n = len(seen.y)
-    began = n if began is None else began
-    x = seen.X[int(np.argmax(seen.y))].copy()
-    x[0] += shift if x[0] < 0.5 else -shift
-    known = np.concatenate([seen.values, values])
-    records = [Record(n + i, "complete", {restart.KEY: began}) for i in range(len(values))]
-    X = np.vstack([seen.X, *[x] * len(values)])
-    return Observations.from_arrays(X, known, records=[*seen.records, *records])
+    return few.next_search(domain, seen, next_turn(domain, seen, drawn), memory)
 
 
 def test_only_the_columns_that_matter_move() -> None:
@@ -198,14 +155,6 @@ def test_columns_without_a_continuous_one_do_not_begin_afresh() -> None:
     _, seen = wide(FEW_OF_MANY)
     discrete = make_domain(*["5"] * 3, *[None] * 21)
     assert next_search(discrete, replace(seen, X=discrete.snap(seen.X))) is None
-
-
-def converged(values: Callable[[Any], Any]) -> tuple[Any, Observations]:
-    """Return a study of 24 columns that begins with its best point, without a fit."""
-    X = np.random.default_rng(1).random((60, 24))
-    X = np.ascontiguousarray(X[np.argsort(-values(X))])
-    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(5, len(X))]
-    return make_domain(*[None] * 24), Observations.from_arrays(X, values(X), records=records)
 
 
 @pytest.mark.parametrize(("n", "renewed"), [(60, False), (50, True)])

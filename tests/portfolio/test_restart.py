@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +10,15 @@ import pytest
 from histories import Ledger
 from histories import affordable
 from histories import make_domain
+from searches import FEW_OF_MANY
+from searches import FLAT
+from searches import START
+from searches import converged
+from searches import fit_of
+from searches import next_turn
+from searches import said
+from searches import wide
+from searches import with_later
 
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.memory import Memory
@@ -33,25 +41,11 @@ from optuna_hdbo.portfolio.panel import Panel
 DOMAIN = make_domain(None, None)
 
 
-class Always:
-    """A generator that always draws the same number."""
-
-    def __init__(self, drawn: float) -> None:
-        self.drawn = drawn
-
-    def random(self) -> float:
-        return self.drawn
-
-
 def next_search(
     seen: Observations, drawn: float = 0.0, domain: Any = DOMAIN, memory: Memory | None = None
 ) -> restart.Search:
     memory = Memory(seen.records) if memory is None else memory
-    return restart.next_search(domain, seen, Always(drawn), memory)  # type: ignore[arg-type]
-
-
-def said(began: int, names: Any = ("x0", "x1")) -> dict[str, Any]:
-    return {restart.KEY: began, restart.COLUMNS: list(names)}
+    return restart.next_search(domain, seen, next_turn(domain, seen, drawn), memory)
 
 
 def study(values: list[float], began: dict[int, int] | None = None) -> Observations:
@@ -63,10 +57,6 @@ def study(values: list[float], began: dict[int, int] | None = None) -> Observati
     ]
     X = np.random.default_rng(0).random((len(values), 2))
     return Observations.from_arrays(X, np.array(values), records=records)
-
-
-START = [0.0, 1.0, 2.0, 3.0, 10.0]
-FLAT = [5.0] * restart.PATIENCE
 
 
 def test_a_search_that_improves_goes_on() -> None:
@@ -95,31 +85,6 @@ def test_digits_are_no_improvement() -> None:
     refining = [5.0, 5.0, 5.0, 5.0, 5.0] * (restart.PATIENCE // 5)
     refining[::5] = [10.0 + 1e-6 * i for i in range(1, len(refining) // 5 + 1)]
     assert next_search(study(START + refining)).began is not None
-
-
-def fit_of(domain: Any, lengthscales: list[float]) -> dict[str, Any]:
-    """Return a record of a fit under the belief that few columns matter."""
-    numbers = {
-        "n": len(START + FLAT),
-        "cycle": 0,
-        "log_likelihood": 0.0,
-        "noise": 1e-4,
-        "scales": [1.0],
-    }
-    fit = {**numbers, "kind": "matern52", "groups": [list(domain.names)]}
-    return {influence.FIT: {**fit, "lengthscales": lengthscales}}
-
-
-def wide(lengthscales: list[float], *, fitted: bool = True) -> tuple[Any, Observations]:
-    """Return a converged study in many columns with these lengthscales."""
-    domain = make_domain(*[None] * len(lengthscales))
-    seen = study(START + FLAT)
-    X = np.random.default_rng(1).random((len(seen.y), len(domain)))
-    records = [*seen.records]
-    if fitted:
-        data = {**records[-1].data, **fit_of(domain, lengthscales)}
-        records[-1] = Record(records[-1].number, "complete", data)
-    return domain, replace(seen, X=X, pending=X[:0], records=records)
 
 
 def test_of_many_columns_only_those_that_matter_move() -> None:
@@ -180,14 +145,6 @@ def test_so_many_columns_that_nothing_models_them_are_not_fitted() -> None:
     assert next_search(seen, domain=domain).began is None
 
 
-def converged(values: Callable[[Any], Any]) -> tuple[Any, Observations]:
-    """Return a study of 24 columns that begins with its best point, without a fit."""
-    X = np.random.default_rng(1).random((60, 24))
-    X = np.ascontiguousarray(X[np.argsort(-values(X))])
-    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(5, len(X))]
-    return make_domain(*[None] * 24), Observations.from_arrays(X, values(X), records=records)
-
-
 def test_the_columns_that_matter_are_fitted_once_and_recalled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -234,37 +191,18 @@ def test_a_fit_by_which_many_columns_matter_is_recorded_too(
     assert influence.FIT in record
 
 
-FEW_OF_MANY = [0.5] * 3 + [1e3] * 21
-
-
-def with_later(
-    domain: Any, seen: Observations, shift: float, values: list[float], began: int | None = None
-) -> Observations:
-    """Return a study with trials of a search of columns 0 to 2, by ``shift`` from the best one."""
-    n = len(seen.y)
-    began = n if began is None else began
-    x = seen.X[int(np.argmax(seen.y))].copy()
-    x[0] += shift if x[0] < 0.5 else -shift
-    y = np.concatenate([seen.y, values])
-    records = [
-        Record(n + i, "complete", said(began, ("x0", "x1", "x2"))) for i in range(len(values))
-    ]
-    X = np.vstack([seen.X, *[x] * len(values)])
-    return Observations.from_arrays(X, y, records=[*seen.records, *records])
-
-
 def test_a_search_of_few_of_many_columns_ends_where_it_is_back_at_the_best_point() -> None:
     domain, seen = wide(FEW_OF_MANY)
     n = len(seen.y)
-    assert next_search(with_later(domain, seen, 0.4, [1.0]), domain=domain).began == n
-    assert next_search(with_later(domain, seen, 0.05, [1.0]), domain=domain).began == n + 1
+    assert next_search(with_later(seen, 0.4, [1.0]), domain=domain).began == n
+    assert next_search(with_later(seen, 0.05, [1.0]), domain=domain).began == n + 1
 
 
 def test_a_search_that_found_the_best_point_does_not_end_at_it() -> None:
     domain, seen = wide(FEW_OF_MANY)
     n = len(seen.y)
-    assert next_search(with_later(domain, seen, 0.05, [20.0]), domain=domain).began is None
-    found = with_later(domain, seen, 0.05, [20.0] + [15.0] * restart.PATIENCE)
+    assert next_search(with_later(seen, 0.05, [20.0]), domain=domain).began is None
+    found = with_later(seen, 0.05, [20.0] + [15.0] * restart.PATIENCE)
     assert next_search(found, domain=domain).began == n
 
 
@@ -293,8 +231,8 @@ def test_of_many_columns_a_search_begins_after_smaller_gains() -> None:
 
 def test_of_many_columns_searches_in_vain_cost_less_of_the_share() -> None:
     domain, seen = wide(FEW_OF_MANY)
-    first = with_later(domain, seen, 0.4, [1.0])
-    second = with_later(domain, first, 0.4, [1.0], began=len(first.y))
+    first = with_later(seen, 0.4, [1.0])
+    second = with_later(first, 0.4, [1.0], began=len(first.y))
     share = restart.SHARE / (1 + restart.FADING_OF_MANY)
     assert next_search(second, 0.99 * share, domain).began == len(first.y)
     assert next_search(second, 1.01 * share, domain).began is None

@@ -114,9 +114,7 @@ class Posterior:
 
     def log_predictive(self) -> float:
         """Return the mean log density of an observed value given all the others."""
-        n = len(self.y)
-        inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
-        residual = self.alpha[:n] / inverse
+        residual, inverse = self._left_out()
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
         return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
 
@@ -125,10 +123,14 @@ class Posterior:
 
         It is negative where these means are worse than the mean of the values of ``rows (n,)``.
         """
+        errors, y = self._left_out()[0][rows], self.y[rows]
+        return 1.0 - float(np.mean(errors**2)) / max(float(y.var()), 1e-300)
+
+    def _left_out(self) -> tuple[FloatArray, FloatArray]:
+        """Return each value's error, and its inverse variance, given all others; shapes (n,)."""
         n = len(self.y)
         inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
-        errors, y = (self.alpha[:n] / inverse)[rows], self.y[rows]
-        return 1.0 - float(np.mean(errors**2)) / max(float(y.var()), 1e-300)
+        return self.alpha[:n] / inverse, inverse
 
     def fitted_values(self) -> FloatArray:
         """Return the mean at the observed points, shape (n,): their values without the noise."""
