@@ -42,10 +42,13 @@ from optuna_hdbo._core.points import unknown_near
 BEYOND = 0.1
 """Least distance of the reference point from the worst values of the front, in ranges of it."""
 
-FAR, IN_CUBE, NEAR, CHILD = range(4)
-"""What trials search, in turn: the whole space, with volume measured from a far reference point; a
-cube around a point of the front; the whole space, measured from a near one; children of the
-front."""
+FAR, IN_CUBE, CHILD = range(3)
+"""What a trial searches: the whole space, with volume measured from a far reference point; a cube
+around a point of the front, or children of the front, with volume measured from a near one."""
+
+TURNS = (FAR, CHILD, IN_CUBE, CHILD)
+"""What successive trials search, in turn. Chosen on problems for tuning, most of them instances of
+WFG with other numbers of parameters than the reported ones."""
 
 N_CHILDREN = 600
 """Children of the front that a trial chooses from."""
@@ -127,7 +130,7 @@ class SeveralQueries:
         feasibility = constraints.fit(domain, ranks, memory)
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
-        turn = seen.step % (CHILD + 1)
+        turn = TURNS[seen.step % len(TURNS)]
         improvement = _improvement(models, on_front, rng, far=turn == FAR)
         posteriors = [model.posterior for model in models] if improvement is not None else []
         acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))

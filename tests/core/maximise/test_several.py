@@ -134,7 +134,7 @@ def test_every_fourth_reference_point_is_a_far_one(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("outside", [pytest.param(False, marks=dear), True])
 def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> None:
-    """The whole space, a cube around a point of the front, the whole space, a child."""
+    """The whole space, a child, a cube around a point of the front, a child."""
     side = 0.02
     monkeypatch.setattr(several, "SIDES", (side,))
     asked = []
@@ -149,10 +149,10 @@ def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> No
     if outside:
         seen = replace(seen, outside=np.arange(10) < 5)
     front = seen.X[(ranked(seen).values == 0.0) & seen.feasible]
-    for turn in (0, 1, 2, 3) * 2:
-        gap = np.abs(query(seen, domain, 12 + turn) - front)
+    for number, turn in enumerate(several.TURNS):
+        gap = np.abs(query(seen, domain, 12 + number) - front)
         closest = gap.max(axis=1).min()
-        assert (closest > side) == (turn in (several.FAR, several.NEAR))
+        assert (closest > side) == (turn == several.FAR)
         assert (closest < 2e-4) == (turn == several.CHILD)
     assert len(asked) == 2
     np.testing.assert_array_equal(asked[0], front)
@@ -164,7 +164,7 @@ def test_the_best_child_is_one_that_is_not_known(monkeypatch: pytest.MonkeyPatch
     new = np.array([0.123, 0.987])
     for pool, expected in ((np.stack([seen.X[0], new]), new), (seen.X[:1], None)):
         monkeypatch.setattr(several, "children", lambda *_, pool=pool: pool)
-        x = query(seen, domain, 8 + several.CHILD)
+        x = query(seen, domain, 8 + several.TURNS.index(several.CHILD))
         assert not (x == seen.X).all(axis=1).any()
         if expected is not None:
             np.testing.assert_array_equal(x, expected)
@@ -175,7 +175,7 @@ def test_the_best_child_is_one_that_is_not_known(monkeypatch: pytest.MonkeyPatch
 def test_discrete_columns_move_close_to_the_front(turn: int, sizes: tuple[object, ...]) -> None:
     domain = make_domain(*sizes)  # type: ignore[arg-type]
     seen = observed(domain, 4, opposed)
-    x = query(seen, domain, 4 + turn)
+    x = query(seen, domain, 4 + several.TURNS.index(turn))
     np.testing.assert_array_equal(domain.snap(x[None])[0], x)
     assert not (x == seen.X).all(axis=1).any()
 
