@@ -138,7 +138,7 @@ class Observations:
         # Lazy: methods that only compare values do not need it.
         return standardise(focused(self.values, self.feasible))
 
-    @property
+    @cached_property
     def feasible(self) -> BoolArray:
         """Rows in the domain that violate no reported constraint, shape (n,)."""
         told = np.nan_to_num(self.constraints, nan=0.0)

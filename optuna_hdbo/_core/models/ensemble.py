@@ -197,22 +197,22 @@ class Ensemble:
         groups = belief.groups(domain)
         evidence = memory.recall(f"{key}:evidence", Evidence.from_json) or Evidence()
         last = recall_fit(memory, key, domain, groups)
+        within = self._seen(seen, belief, key, memory)
         if compared and last is not None and n > last.n:
-            within = self._seen(seen, belief, key, memory)
             posterior = self._posterior(key, last, within)
             evidence = evidence.after(posterior, last.n, within, seen)
 
         def refit(warm: Fitted | None) -> Fitted:
+            nonlocal within
             if belief.warped:
                 output = warped_output(seen.modelled_values)
                 memory.keep(f"{key}:output", output.to_json())
+                within = self._seen(seen, belief, key, memory)
             if compared:
                 memory.keep(f"{key}:evidence", evidence.to_json())
-            within = self._seen(seen, belief, key, memory)
             return self.fitted(domain, within, belief, warm, widths)
 
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
-        within = self._seen(seen, belief, key, memory)
         return Believed(self._posterior(key, fitted, within), within, evidence)
 
     @staticmethod
