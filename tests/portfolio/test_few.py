@@ -264,8 +264,13 @@ def _fit(domain: Any) -> Fitted:
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_the_portfolio_looks_for_the_narrow_one_of_two_optima(*, mixed: bool) -> None:
+def test_the_portfolio_signs_the_queries_of_a_search(
+    monkeypatch: pytest.MonkeyPatch, *, mixed: bool
+) -> None:
     """The wide optimum has the value 1, and the narrow one 2; both lie in columns 0 and 1."""
+    # So that a few queries show all kinds.
+    monkeypatch.setattr(restart, "SHARE", 1.0)
+    monkeypatch.setattr(zoom, "next_zoom", lambda *args: None)
     domain = make_domain(None, None, *(["3"] if mixed else [None]), *[None] * 19)
 
     def value(x: Any) -> float:
@@ -276,10 +281,11 @@ def test_the_portfolio_looks_for_the_narrow_one_of_two_optima(*, mixed: bool) ->
     ledger = Ledger.started(domain, 40, value)
     ledger.observe(domain.snap(np.full((1, 22), 0.25))[0])
     near = domain.snap(np.clip(0.25 + 0.02 * np.random.default_rng(1).normal(size=(30, 22)), 0, 1))
+    fit = fit_of(domain, [0.5] * 2 + [1e3] * 20)
     for x in near:
-        ledger.keep(Suggestion(x, {EXPERT: "global"}))
+        ledger.keep(Suggestion(x, {EXPERT: "global", **fit}))
         ledger.observe(x)
-    suggestions = ledger.run(HDBO(), affordable(30, 10))
+    suggestions = ledger.run(HDBO(), affordable(30, few.N_RANDOM + 2))
     later = [s for s in suggestions if restart.KEY in (s.record or {})]
     kinds = {s.record[QUERY] for s in later if s.record is not None}
     assert kinds == {"restart", "search"}
