@@ -19,6 +19,7 @@ import numpy as np
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import until_due
 from optuna_hdbo._core.gp.posterior import IllConditionedError
+from optuna_hdbo._core.gp.posterior import explained
 from optuna_hdbo._core.gp.taylor import Pairs
 from optuna_hdbo._core.gp.taylor import TaylorKernel
 from optuna_hdbo._core.gp.taylor import TaylorPosterior
@@ -141,9 +142,8 @@ class Quadratic:
         except IllConditionedError:
             return None
         near = slice(0, max(D + 1, len(changes) // 2))
-        errors, spread = posterior.left_out()[near], changes[near] - changes[near].mean()
-        explained = 1.0 - float(errors @ errors) / max(float(spread @ spread), 1e-300)
-        return _Model(seen.X[best], float(values[best]), unit, posterior, explained)
+        share = explained(posterior.left_out()[near], changes[near])
+        return _Model(seen.X[best], float(values[best]), unit, posterior, share)
 
     def _kernel(self, X: FloatArray, values: FloatArray) -> TaylorKernel:
         """Return hyperparameters fitted to the first observations, a function of these alone.

@@ -90,7 +90,7 @@ class Search:
     n_queries : int
         How many queries a later search has made, or trials there are of its branch.
     notes : Mapping
-        Further entries of the record of its next query.
+        Further entries of the record of its next query: the branch that it searches.
     """
 
     began: int | None
@@ -173,8 +173,8 @@ def next_turn(
         records = [record for record in seen.records if record.number not in began]
         of_first = replace(seen, records=records)
     first = Search(None, domain, of_first, np.arange(len(domain)), seen.X[top])
-    enough = ENOUGH_OF_MANY if domain.breadth >= FEW_COLUMNS else ENOUGH
-    if not allowed or not has_converged(merit, len(of_first.records), enough=enough):
+    n_queries = len(of_first.records)
+    if not allowed or not has_converged(merit, n_queries, enough=_enough(domain)):
         return Turn(first)
     holder = began.get(int(seen.numbers[top]))
     latest = max(began.values(), default=None)
@@ -185,20 +185,24 @@ def next_turn(
 def next_search(domain: Domain, seen: Observations, turn: Turn, memory: Memory) -> Search:
     """Return the search whose turn it is: the first one, or one that began afresh."""
     many = domain.breadth >= FEW_COLUMNS
-    enough, fading = (ENOUGH_OF_MANY, FADING_OF_MANY) if many else (ENOUGH, FADING)
-    if not turn.is_later(fading):
+    if not turn.is_later(FADING_OF_MANY if many else FADING):
         return turn.first
     latest = _latest(domain, seen, turn)
     if latest is not None and not (
         many and turn.latest != turn.holder and _is_back(domain, latest, memory)
     ):
         n_queries = latest.n_queries - n_random(len(latest.domain))
-        if not has_converged(merits(latest.seen), n_queries, enough=enough):
+        if not has_converged(merits(latest.seen), n_queries, enough=_enough(domain)):
             return latest
     columns = influence.columns(domain, seen, memory)
     if columns is None:
         return turn.first
     return _search(domain, seen, columns, turn.first.best, seen.step, [])
+
+
+def _enough(domain: Domain) -> float:
+    """Return the gain that is enough for a search to go on."""
+    return ENOUGH_OF_MANY if domain.breadth >= FEW_COLUMNS else ENOUGH
 
 
 def _is_back(domain: Domain, search: Search, memory: Memory) -> bool:

@@ -35,6 +35,15 @@ def factorise(K: FloatArray) -> tuple[FloatArray, float]:
     )
 
 
+def explained(errors: FloatArray, values: FloatArray) -> float:
+    """Return the share of the variance of ``values`` that predictions with these errors explain.
+
+    Both have shape (n,). It is negative where the mean of the values would be a better prediction.
+    """
+    spread = values - values.mean()
+    return 1.0 - float(errors @ errors) / max(float(spread @ spread), 1e-300)
+
+
 class Factor:
     """The inverse Cholesky factor of noisy covariances, growing with the data.
 
@@ -123,8 +132,7 @@ class Posterior:
 
         It is negative where these means are worse than the mean of the values of ``rows (n,)``.
         """
-        errors, y = self._left_out()[0][rows], self.y[rows]
-        return 1.0 - float(np.mean(errors**2)) / max(float(y.var()), 1e-300)
+        return explained(self._left_out()[0][rows], self.y[rows])
 
     def _left_out(self) -> tuple[FloatArray, FloatArray]:
         """Return each value's error, and its inverse variance, given all others; shapes (n,)."""
