@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Mapping
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,10 @@ FLOOR, FLOOR_OF_FEW = 0.02, 0.1
 columns and the whole domain can be searched. Chosen on the tuning problems."""
 
 
-@dataclass(frozen=True)
-class Credit:
+class Credit(NamedTuple):
     """An expert's discounted successes and failures.
+
+    A named tuple, because every suggestion makes one per trial.
 
     Parameters
     ----------

@@ -67,8 +67,7 @@ PRIOR = Credit(2.0, 2.0)
 """Pseudo-counts of successes and failures, of a new box and of all other queries alike."""
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A box around the point of a trial.
 
     Parameters
