@@ -83,7 +83,7 @@ RANDOM_SHARE = 0.25
 class AddGPUCB:
     """Additive Gaussian process with upper confidence bounds over groups of columns.
 
-    The parameters are those of :class:`optuna_hdbo.AddGPUCBSampler`, where they are described.
+    The parameters are those of :class:`optuna_hdbo.AddGPUCBSampler`, and the model's last one.
     """
 
     name = "add-gp-ucb"
@@ -126,6 +126,7 @@ class AddGPUCB:
         maximiser: MaximiserName = "gradient",
         n_small_bandwidth: int = 0,
         shrink_bandwidth: bool = False,
+        costly_from: float = math.inf,
     ) -> None:
         check_integer("max_group_size", max_group_size, 1)
         check_integer("n_cyc", n_cyc, 1, optional=True)
@@ -166,6 +167,7 @@ class AddGPUCB:
             n_decompositions,
             shared_hyperparameters,
             n_cyc,
+            costly_from,
         )
         self._plain = EnsembleQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), "log-ei")
         self._constraints = ConstraintModels(kernel)
@@ -300,8 +302,7 @@ class AddGPUCB:
         for j in chosen:
             width = root_beta(self.beta, t, len(groups[j]), len(domain), len(groups))
             acquisition = Analytic.ucb(posterior, width, group=j)  # eq. (6)
-            free = np.zeros(len(domain), np.bool_)
-            free[groups[j]] = True
+            free = np.isin(np.arange(len(domain)), groups[j])
             if self.maximiser != "gradient":
                 x[groups[j]] = direct(acquisition, domain, budget)
             if self.maximiser == "direct+gradient":

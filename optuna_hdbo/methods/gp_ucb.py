@@ -7,6 +7,8 @@ that all columns matter, that few do, and that none interact.
 
 from __future__ import annotations
 
+import math
+
 from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
@@ -46,7 +48,8 @@ BELIEFS = (
 class GPUCB:
     """GP-UCB: one Gaussian process over all columns.
 
-    The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described.
+    The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described, and
+    ``costly_from`` of :class:`Ensemble`.
     """
 
     name = "gp-ucb"
@@ -61,13 +64,14 @@ class GPUCB:
         beta: Beta = 4.0,
         alternate: bool = True,
         warp: bool = True,
+        costly_from: float = math.inf,
     ) -> None:
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
         beliefs = BELIEFS if warp else BELIEFS[:3]
-        models = Ensemble(kernel, ard, beliefs, n_cyc)
+        models = Ensemble(kernel, ard, beliefs, n_cyc, costly_from=costly_from)
         self._several = SeveralQueries(kernel, ard, beliefs, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)

@@ -8,6 +8,7 @@ and the model sees warped values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -54,7 +55,8 @@ LENGTH = "region_length"
 class TuRBO:
     """A trust region around the best point.
 
-    The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described.
+    The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described, and
+    ``costly_from`` of :class:`Ensemble`.
     """
 
     name = "turbo"
@@ -86,6 +88,7 @@ class TuRBO:
         adaptive_prior: bool = True,
         separable: bool = True,
         n_cyc: int | None = None,
+        costly_from: float = math.inf,
     ) -> None:
         check_number("length", length, above=0.0, most=2.0)
         check_number("min_length", min_length, above=0.0, below=length)
@@ -101,9 +104,11 @@ class TuRBO:
         self._belief = FEW_MATTER_WARPED if warp else FEW_MATTER
         sums = (NONE_INTERACT, NONE_INTERACT_WARPED) if warp else (NONE_INTERACT,)
         self._sums = sums if separable else ()
-        self._local = Ensemble(kernel, True, (self._belief,), n_cyc, name="local")
+        self._local = Ensemble(
+            kernel, True, (self._belief,), n_cyc, name="local", costly_from=costly_from
+        )
         # These have the same name as those of GP-UCB, so that a portfolio fits them once.
-        self._whole = Ensemble(kernel, True, self._sums, n_cyc)
+        self._whole = Ensemble(kernel, True, self._sums, n_cyc, costly_from=costly_from)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:

@@ -15,6 +15,8 @@ too early which branch is best.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
@@ -69,14 +71,18 @@ class Stepped:
     ----------
     deterministic_objective : bool
         Whether equal points have equal values. Without that, it is never ready.
+    costly_from : float
+        That of :class:`Ensemble`.
     """
 
     name = "steps"
     looks_outside = True
 
-    def __init__(self, *, deterministic_objective: bool = True) -> None:
+    def __init__(
+        self, *, deterministic_objective: bool = True, costly_from: float = math.inf
+    ) -> None:
         self._deterministic = deterministic_objective
-        self._models = Ensemble("matern52", True, BELIEFS)
+        self._models = Ensemble("matern52", True, BELIEFS, costly_from=costly_from)
         self._constraints = ConstraintModels()
 
     def validate(self, domain: Domain) -> None:

@@ -12,6 +12,7 @@ from histories import affordable
 from histories import is_admissible
 from histories import make_domain
 
+from optuna_hdbo._core.gp import fitted
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -80,6 +81,26 @@ def test_the_first_credit_depends_on_the_number_of_parameters() -> None:
     for n, larger in [(2, "global"), (20, "local"), (59, "local"), (60, "global")]:
         smaller = "local" if larger == "global" else "global"
         assert rates[n][larger] > rates[n][smaller] > 0.0
+
+
+@pytest.mark.parametrize("name", ["local", "global", "groups"])
+def test_with_many_columns_fits_come_half_as_often(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due, growths = fitted.is_due, []
+
+    def recorded(last: fitted.Fitted | None, n: int, n_cyc: int | None, growth: float) -> bool:
+        growths.append(growth)
+        return due(last, n, n_cyc, growth)
+
+    monkeypatch.setattr(fitted, "is_due", recorded)
+    largest = []
+    for n_columns in (MANY_COLUMNS - 1, MANY_COLUMNS):
+        domain = make_domain(*[None] * n_columns)
+        Ledger.started(domain, 40, f=lambda x: 0.0).run(EXPERTS[name].build(None), 2)
+        largest.append(max(growths))
+        growths.clear()
+    assert largest[1] == 2.0 * largest[0]
 
 
 @pytest.mark.parametrize("experts", [[name] for name in EXPERTS])

@@ -261,6 +261,14 @@ def until_due(n: int, growth: float) -> int:
     return max(2, int(growth * n))
 
 
+def rarer(growth: float, domain: Domain, costly_from: float) -> float:
+    """Return twice the share of new observations, ``growth``, where fits are costly.
+
+    They are from ``costly_from`` columns on. So a fit is due half as often there.
+    """
+    return 2.0 * growth if domain.breadth >= costly_from else growth
+
+
 def cold_lengthscale(n_columns: int) -> float:
     """Return a lengthscale to start a fit from, for columns that interact.
 

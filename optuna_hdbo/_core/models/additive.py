@@ -21,6 +21,7 @@ from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import rarer
 from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.fitted import refit_if_due
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -89,6 +90,8 @@ class AdditiveModel:
         Kandasamy et al. (2015) and their code have it.
     n_cyc : int or None
         See :func:`is_due`.
+    costly_from : float
+        Columns from which on fits are :func:`rarer`.
     """
 
     kind: str
@@ -99,6 +102,7 @@ class AdditiveModel:
     n_decompositions: int | None = None
     shared: bool = False
     n_cyc: int | None = None
+    costly_from: float = math.inf
     _cache: FactorCache = field(default_factory=FactorCache, init=False)
 
     def validate(self, domain: Domain) -> None:
@@ -150,6 +154,7 @@ class AdditiveModel:
         cap: float = PUBLISHED_BOUNDS.lengthscale[1],
     ) -> Fitted:
         """Return :meth:`fitted`, given what :meth:`recall` returns."""
+        growth = MERGE_GROWTH if self.merges(domain) else LEARN_GROWTH
         return refit_if_due(
             last,
             memory,
@@ -158,7 +163,7 @@ class AdditiveModel:
             len(seen.y),
             lambda last: self.learn(domain, seen, last, rng, cap),
             n_cyc=self.n_cyc,
-            growth=MERGE_GROWTH if self.merges(domain) else LEARN_GROWTH,
+            growth=rarer(growth, domain, self.costly_from),
         )
 
     def merges(self, domain: Domain) -> bool:

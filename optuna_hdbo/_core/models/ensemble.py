@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -17,6 +18,7 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import rarer
 from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.fitted import refit_if_due
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -153,6 +155,9 @@ class Ensemble:
     bounds : Bounds
     name : str
         First part of the keys under which fits are recorded.
+    costly_from : float
+        Columns from which on fits are :func:`rarer`. Models that share a name and a record must
+        agree about it.
     """
 
     kind: str
@@ -161,6 +166,7 @@ class Ensemble:
     n_cyc: int | None = None
     bounds: Bounds = field(default_factory=Bounds)
     name: str = "plain"
+    costly_from: float = math.inf
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
     def drawn(
@@ -212,6 +218,7 @@ class Ensemble:
                 memory.keep(f"{key}:evidence", evidence.to_json())
             return self.fitted(domain, within, belief, warm, widths)
 
+        growth = rarer(growth, domain, self.costly_from)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
         return Believed(self._posterior(key, fitted, within), within, evidence)
 
