@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.optimize import minimize
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import Kernel
-from optuna_hdbo._core.gp.likelihood import log_likelihood
+from optuna_hdbo._core.gp.likelihood import log_likelihood_at
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.observations import modelled
@@ -38,7 +37,8 @@ class Objective:
         lengthscales: Tie,
         scales: Tie,
     ) -> None:
-        self.template, self.X, self.y, self.prior = template, X, y, prior
+        self.template, self.y, self.prior = template, y, prior
+        self._rows = np.ascontiguousarray(X.T[template.columns])
         self._work = np.empty((len(y), len(y)))
         sizes = [len(g) for g in template.groups]
         each: dict[str, IntArray] = {
@@ -69,17 +69,14 @@ class Objective:
         u, v = theta[: self.n_lengthscales], theta[self.n_lengthscales : -1]
         lengthscales = self.template.lengthscales.copy()
         lengthscales[self.template.columns] = np.exp(u)[self.of_column]
-        return replace(
-            self.template,
-            lengthscales=lengthscales,
-            scales=np.exp(v)[self.of_group],
-            noise=float(np.exp(theta[-1])),
-        )
+        scales = np.exp(v)[self.of_group]
+        return self.template.valued(lengthscales, scales, float(np.exp(theta[-1])))
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Return the negative log posterior per observation and its gradient."""
-        value, by_lengthscale, by_scale, by_noise = log_likelihood(
-            self.unpack(theta), self.X, self.y, self._work
+        kernel = self.unpack(theta)
+        value, by_lengthscale, by_scale, by_noise = log_likelihood_at(
+            kernel, self._rows * kernel.inverse[:, None], self.y, self._work
         )
         u, v = theta[: self.n_lengthscales], theta[self.n_lengthscales : -1]
         density_u, slope_u = self.prior.of_lengthscales(u)

@@ -98,6 +98,16 @@ class Kernel:
         """Prior variance at any point."""
         return float(self.scales.sum())
 
+    def valued(self, lengthscales: FloatArray, scales: FloatArray, noise: float) -> Kernel:
+        """Return the kernel with these hyperparameters: (D,), (M,) and one.
+
+        What depends on the groups alone is kept: a fit makes thousands of kernels.
+        """
+        kind, groups, categorical = self.kind, self.groups, self.categorical
+        other = type(self)(kind, groups, lengthscales, scales, noise, categorical)
+        vars(other).update(columns=self.columns, starts=self.starts)
+        return other
+
     def features(self, X: FloatArray) -> FloatArray:
         """Return the rows that compiled loops read, shape (C, n), for points (n, D)."""
         return np.ascontiguousarray(X.T[self.columns] * self.inverse[:, None])

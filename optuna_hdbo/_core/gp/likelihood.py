@@ -43,8 +43,7 @@ def log_likelihood(
 ) -> tuple[float, FloatArray, FloatArray, float]:
     """Return the log marginal likelihood of y (n,) at points X (n, D), and its gradient.
 
-    ``work (n, n)`` is scratch memory for successive calls: at these sizes allocating costs as much
-    as computing.
+    ``work`` is that of :func:`log_likelihood_at`.
 
     Returns
     -------
@@ -57,9 +56,19 @@ def log_likelihood(
     by_noise : float
         Derivative by the log noise.
     """
+    return log_likelihood_at(kernel, kernel.features(X), y, work)
+
+
+def log_likelihood_at(
+    kernel: Kernel, F: FloatArray, y: FloatArray, work: FloatArray | None = None
+) -> tuple[float, FloatArray, FloatArray, float]:
+    """Return :func:`log_likelihood` at points with features F (C, n).
+
+    ``work (n, n)`` is scratch memory for successive calls: at these sizes allocating costs as much
+    as computing.
+    """
     by_lengthscale = np.zeros(len(kernel.columns))
     by_scale = np.zeros(len(kernel.scales))
-    F = kernel.features(X)
     found = log_density(_noisy(kernel, F, work), y)
     if found is None:
         return -np.inf, by_lengthscale, by_scale, 0.0

@@ -108,6 +108,19 @@ def test_gradient_of_the_log_likelihood(kind: str, layout: str) -> None:
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
 
 
+@ALL_LAYOUTS
+def test_a_kernel_with_other_hyperparameters_is_as_good_as_a_new_one(layout: str) -> None:
+    kernel, X, y = setting("matern52", layout)
+    values = (1.3 * kernel.lengthscales, 0.7 * kernel.scales, 2.0 * kernel.noise)
+    new = replace(kernel, **dict(zip(("lengthscales", "scales", "noise"), values, strict=True)))
+    for found in (kernel.valued(*values), kernel.valued(*values).valued(*values)):
+        assert type(found) is Kernel
+        assert np.array_equal(found.columns, new.columns)
+        assert np.array_equal(found.hamming, new.hamming)
+        for one, other in zip(log_likelihood(found, X, y), log_likelihood(new, X, y), strict=True):
+            assert np.array_equal(one, other)
+
+
 def test_one_observation() -> None:
     kernel = plain("se", 2, 0.5)
     value, by_lengthscale, by_scale, by_noise = log_likelihood(
