@@ -63,6 +63,31 @@ def bbob(dim: int) -> list[str]:
     return [listed([title, *(row[i] for i in order)]) for title, row in cells.items()]
 
 
+BESIDE_SMAC = ("HDBOSampler", "gp", "tpe-default", "cmaes", "smac")
+
+
+def beside_smac() -> list[str]:
+    """Return the rows of ranks beside SMAC3, on the functions and instances that it has run."""
+    kept, others = Kept("smac"), Kept("bbob")
+    regrets: dict[str, list[float]] = {rival: [] for rival in BESIDE_SMAC}
+    for name in kept.problems():
+        for seed, regret in zip(*kept.runs(name, "smac"), strict=True):
+            regrets["smac"].append(regret[-1])
+            for rival in BESIDE_SMAC[:-1]:
+                seeds, found = others.runs(name, rival)
+                regrets[rival].append(found[seeds.index(seed), -1])
+    last = np.maximum(np.array(list(regrets.values())), family.SMALLEST)
+    ranks = family.ranks({name: x[:, None] for name, x in zip(BESIDE_SMAC, last, strict=True)})
+    n, means = len(ranks), ranks.mean(axis=0)
+    errors = [short(e) for e in ranks.std(axis=0) / np.sqrt(n)]
+    shown = [f"{m:.2f} ± {e}" for m, e in zip(means, errors, strict=True)]
+    ahead = (last < last[-1]).sum(axis=1)[:-1]
+    return [
+        listed(["mean rank of five", *bold(shown, means == means.min())]),
+        listed([f"better than SMAC3 on, of {n}", *[str(k) for k in ahead], "-"]),
+    ]
+
+
 def shares_reached(curves: Mapping[str, FloatArray]) -> list[FloatArray]:
     """Return the profiles, from regrets after the startup and after the last trial alone."""
     long = {
