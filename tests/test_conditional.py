@@ -14,6 +14,7 @@ from histories import affordable
 from optuna.trial import TrialState
 
 import optuna_hdbo
+from optuna_hdbo._study.attributes import read_suggestion
 
 
 MODELLING = ("AddGPUCB", "GPMI", "GPUCB", "HDBO", "MSUCB", "TuRBO", "VSBO")
@@ -181,3 +182,40 @@ def test_failed_trials_do_not_matter() -> None:
     study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=4)
     assert not study.sampler.method.domains[-1].gates
     assert study.sampler._parameters._branches is None
+
+
+PARTS = [["shared", "penalty"], ["kind", "depth", "bootstrap"], ["share"], ["layers"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("AddGPUCB", {"decomposition": PARTS, "ungrouped": "single"}),
+        ("VSBO", {"important": ["shared", "penalty", "depth"]}),
+    ],
+)
+def test_settings_may_name_parameters_of_a_branch_to_come(
+    name: str, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    study = optuna.create_study(sampler=create(name, **settings))
+    for kind in ["linear"] * 8 + ["forest"] * 4:
+        study.enqueue_trial({"kind": kind})
+    with caplog.at_level(logging.WARNING):
+        study.optimize(tree, n_trials=16)
+    (setting,) = (key for key in settings if key != "ungrouped")
+    (message,) = (m for m in caplog.messages if "typing error" in m)
+    assert message.startswith(f"{setting} must name parameters of the study, but got [")
+    assert "'depth'" in message
+
+
+def test_the_groups_of_a_late_branch_are_used() -> None:
+    settings = {"decomposition": PARTS, "ungrouped": "single", "update": "all_groups"}
+    study = optuna.create_study(sampler=create("AddGPUCB", **settings))
+    for kind in ["linear"] * 8 + ["forest"] * 4:
+        study.enqueue_trial({"kind": kind})
+    study.optimize(tree, n_trials=15)
+    found = [read_suggestion(trial) for trial in study.trials[13:]]
+    records = [suggestion.record or {} for suggestion in found if suggestion is not None]
+    groups = next(record["additive"]["groups"] for record in records if "additive" in record)
+    assert ["penalty", "shared"] in [sorted(group) for group in groups]
+    assert {"kind", "depth", "bootstrap"} in [set(group) for group in groups]

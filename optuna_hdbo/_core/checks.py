@@ -111,10 +111,14 @@ def check_names(name: str, names: Any) -> tuple[str, ...]:
     return found
 
 
+class UnknownNamesError(ValueError):
+    """A setting names parameters that the study does not have, at least so far."""
+
+
 def check_names_known(name: str, names: Iterable[str], known: Iterable[str]) -> None:
-    """Raise ``ValueError`` unless the study has all these parameters."""
+    """Raise :class:`UnknownNamesError` unless the study has all these parameters."""
     if unknown := sorted(set(names) - set(known)):
-        raise ValueError(
+        raise UnknownNamesError(
             f"{name} must name parameters of the study, but got {unknown}; "
             f"the study has {sorted(known)}."
         )

@@ -280,10 +280,10 @@ class MethodSampler(WithSettings, BaseSampler):
         """Let the method check the user's settings as soon as parameters are known.
 
         It gets every parameter of the study, not only the columns of this trial: settings may
-        name a parameter that is fixed or conditional, but not one that does not exist.
+        name a parameter that is fixed or conditional.
         """
         if known is not self._validated and known != self._validated:
-            self._method.validate(SearchSpace(known).domain)
+            self._notices.settings(self._method, SearchSpace(known).domain)
         self._validated = known
 
     def _suggest(

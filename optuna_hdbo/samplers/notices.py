@@ -14,6 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optuna_hdbo._core.checks import UnknownNamesError
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo.methods.base import Method
+
 
 if TYPE_CHECKING:
     from typing import Self
@@ -120,7 +124,26 @@ class Notices:
         self._has_named_constraints = False
         self._has_named_abandoned = False
         self._has_named_extent = False
+        self._has_named_unknown = False
         self._parameters: set[str] = set()
+
+    def settings(self, method: Method, domain: Domain) -> None:
+        """Let a method check its settings, and warn of parameters that no trial has had so far.
+
+        Where a parameter is discrete, they may be those of a branch that was not taken yet. In
+        other spaces they are refused.
+        """
+        try:
+            method.validate(domain)
+        except UnknownNamesError as error:
+            if not domain.discrete.any():
+                raise
+            if not self._has_named_unknown:
+                _logger.warning(
+                    f"{error} They are taken for parameters of a branch that no trial has had "
+                    "so far. Correct them if they are typing errors."
+                )
+            self._has_named_unknown = True
 
     def failure(self, number: int, error: Exception) -> None:
         """Say why a trial is drawn at random; to be called while the error is being handled."""

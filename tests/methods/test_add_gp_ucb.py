@@ -366,8 +366,11 @@ def test_validate() -> None:
     AddGPUCB(decomposition=[["c"]], ungrouped="centre").validate(domain)
     with pytest.raises(ValueError, match=r"decomposition .* leaves out \['a', 'b'\].*ungrouped"):
         AddGPUCB(decomposition=[["c"]]).validate(domain)
+    with pytest.raises(ValueError, match=r"leaves out \['a', 'b'\] and names \['z'\], which"):
+        AddGPUCB(decomposition=[["c", "z"]]).validate(domain)
     for ungrouped in ("error", "single", "centre"):
-        method = AddGPUCB(decomposition=[["c", "z"]], ungrouped=ungrouped)  # type: ignore[arg-type]
+        decomposition = [["c", "z"], ["a", "b"]]
+        method = AddGPUCB(decomposition=decomposition, ungrouped=ungrouped)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=r"decomposition .* \['z'\]; the study has"):
             method.validate(domain)
 

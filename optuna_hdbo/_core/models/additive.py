@@ -110,14 +110,16 @@ class AdditiveModel:
         if self.decomposition is None:
             return
         named = {name for group in self.decomposition for name in group}
-        check_names_known("decomposition", named, domain.names)
         left = sorted(set(domain.names) - named)
         if left and self.ungrouped == "error":
+            unknown = sorted(named - set(domain.names))
+            also = f" and names {unknown}, which the study does not have" if unknown else ""
             raise ValueError(
-                f"decomposition must hold every parameter, but it leaves out {left}. Add them, or "
-                'pass ungrouped="single" to make each a group of its own, or ungrouped="centre" '
-                "to leave them at the centre of their range."
+                f"decomposition must hold every parameter, but it leaves out {left}{also}. Add "
+                'what is missing, or pass ungrouped="single" to make each a group of its own, or '
+                'ungrouped="centre" to leave them at the centre of their range.'
             )
+        check_names_known("decomposition", named, domain.names)
 
     def known_groups(self, domain: Domain) -> tuple[IntArray, ...] | None:
         """Return the user's groups, less the parameters that this domain lacks."""
