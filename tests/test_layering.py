@@ -81,6 +81,7 @@ GROUND = {
     "lazy": set(),
     "calibration": {"observations"},
     "checks": set(),
+    "descent": {"domain"},
     "domain": {"lazy"},
     "fronts": {"domain"},
     "memory": {"observations"},

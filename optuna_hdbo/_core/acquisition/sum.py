@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.descent import descended
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 
@@ -61,7 +61,7 @@ def climbed_from(
 
     ``slope`` returns the value at a point (D,) and the gradient, shape (D,).
     """
-    climbed = X.copy()
+    climbed, box = X.copy(), np.tile([0.0, 1.0], (int(free.sum()), 1))
     for i, start in enumerate(X):
         x = start.copy()
 
@@ -70,16 +70,11 @@ def climbed_from(
             value, gradient = slope(x)
             return -value, -gradient[free]
 
-        found = minimize(
-            falling,
-            start[free],
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, 1.0)] * int(free.sum()),
-            options={"maxiter": n_steps, "maxfun": 2 * n_steps, "gtol": tol},
+        end, lowest = descended(
+            falling, start[free], box, maxiter=n_steps, maxfun=2 * n_steps, gtol=tol
         )
-        if -found.fun > values[i]:
-            climbed[i, free], values[i] = found.x, -found.fun
+        if -lowest > values[i]:
+            climbed[i, free], values[i] = end, -lowest
     return climbed, values
 
 

@@ -14,13 +14,12 @@ the function is no quadratic one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.optimize import minimize
 
+from optuna_hdbo._core.descent import descended
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import correlation
 from optuna_hdbo._core.gp.likelihood import log_density
@@ -128,7 +127,7 @@ class Pairs:
             value, gradient = self.log_posterior(theta, y)
             return (-value, -gradient) if math.isfinite(value) else (1e10, gradient)
 
-        theta, _ = _lowest(negative, PRIOR_MEAN, BOUNDS, FIT_STEPS)
+        theta, _ = descended(negative, PRIOR_MEAN, BOUNDS, maxiter=FIT_STEPS)
         return TaylorKernel(*np.exp(theta).tolist())
 
 
@@ -214,17 +213,5 @@ class TaylorPosterior:
             return caution * std - mean, caution * by_std - by_mean
 
         box = np.stack([low, high], axis=1)
-        ends = [_lowest(negative, np.clip(x, low, high), box, CLIMB_STEPS) for x in starts]
+        ends = [descended(negative, x, box, maxiter=CLIMB_STEPS) for x in starts]
         return min(ends, key=lambda end: end[1])[0]
-
-
-def _lowest(
-    falling: Callable[[FloatArray], tuple[float, FloatArray]],
-    start: FloatArray,
-    box: FloatArray,
-    n_steps: int,
-) -> tuple[FloatArray, float]:
-    """Return where a climb down a function ends, and its value there."""
-    options = {"maxiter": n_steps}
-    end = minimize(falling, start, jac=True, method="L-BFGS-B", bounds=box, options=options)
-    return end.x, float(end.fun)

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fit import Objective
-from optuna_hdbo._core.gp.fit import ValueAndSlope
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fit import lowest
 from optuna_hdbo._core.gp.kernel import KINDS
@@ -237,16 +236,6 @@ def test_gradient_of_the_objective(name: Any, ties: tuple[Any, Any]) -> None:
     theta = target.pack(kernel) + 0.1
     expected = reference.gradient(lambda t: target(t)[0], theta, h=1e-3)
     np.testing.assert_allclose(target(theta)[1], expected, rtol=1e-6, atol=1e-7)
-
-
-def test_value_and_slope_are_those_of_one_point() -> None:
-    kernel, X, y = setting("matern52", "mixed")
-    target = objective(kernel, X, y, "column", "group")
-    split = ValueAndSlope(target)
-    here, there = target.pack(kernel), target.pack(kernel) + 0.1
-    assert split.value(here) == target(here)[0]
-    np.testing.assert_array_equal(split.slope(here), target(here)[1])
-    np.testing.assert_array_equal(split.slope(there), target(there)[1])  # without the value
 
 
 @pytest.mark.parametrize("ties", TIES, ids="-".join)
