@@ -18,6 +18,7 @@ from test_structure import attributes
 
 from optuna_hdbo import HDBOSampler
 from optuna_hdbo import explain
+from optuna_hdbo import visualization
 from optuna_hdbo._story.trial import WORDS
 from optuna_hdbo.portfolio.experts import EXPERTS
 
@@ -274,6 +275,24 @@ def test_what_others_wrote_is_passed_over(value: Any, study: optuna.Study) -> No
     # A record with a number beyond floats is ignored as a whole.
     n_read = 0 if value == 10**400 else 1
     assert after["experts"].get("tree", {"trials": 0})["trials"] == n_read
+
+
+def test_points_at_which_a_search_begins_afresh_are_random_ones() -> None:
+    """On a constant objective nothing ever improves."""
+    study = optuna.create_study(sampler=HDBOSampler(seed=0, n_startup_trials=3))
+    study.optimize(lambda trial: trial.suggest_float("x", 0, 1) ** 0, n_trials=26)
+    began = [t.number for t in study.trials if t.user_attrs.get("hdbo:query") == "restart"]
+    assert began
+    for number in began:
+        found = explain(study, number)
+        assert found.facts["origin"] == "random"
+        assert found.facts["query"] == "restart"
+        assert found.text.startswith(f"Trial {number} was drawn at random.\nNothing improved any")
+    origins = explain(study).facts["origins"]
+    assert origins["random"] == 2 + len(began)
+    assert origins["unknown"] == 1  # the first trial, whose parameters nobody knew before
+    afresh = [d for d in visualization.plot_experts(study).data if d.name == "search begun afresh"]
+    assert [sorted(d.x) for d in afresh] == [began]
 
 
 def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseStorage) -> None:

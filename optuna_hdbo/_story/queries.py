@@ -37,6 +37,9 @@ Origin = Literal["expert", "random", "enqueued", "unknown"]
 """An expert's point, a point drawn at random by one of our samplers, parameters that the user
 enqueued, or a trial without a suggestion of ours."""
 
+AFRESH: QueryKind = "restart"
+"""Points of this kind are random, so that no expert is named with them."""
+
 HONEST = Z
 """Standard deviations within which 95 % of normal values lie."""
 
@@ -51,8 +54,9 @@ class Query:
     origin : {"expert", "random", "enqueued", "unknown"}
     expert : str or None
         The expert that was asked; None unless the point is an expert's.
-    kind : {"search", "refine", "elsewhere"} or None
-        What the expert was asked for, where it is known.
+    kind : {"search", "refine", "elsewhere", "restart"} or None
+        What the expert was asked for, where it is known. The random points at which a search
+        begins afresh are restarts.
     credits : Mapping of str to float
         Every expert's expected rate of success at that time, where it is known.
     predicted, std : float or None
@@ -178,13 +182,14 @@ def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
         return "", {}
     if suggestion is None:
         return "", {}
-    if suggestion.method == HDBO.name and _named(suggestion.record) is None:
+    record = suggestion.record or {}
+    if suggestion.method == HDBO.name and _named(record) is None and record.get(QUERY) != AFRESH:
         return "", {}
-    return suggestion.method, suggestion.record or {}
+    return suggestion.method, record
 
 
-def _named(record: Mapping[str, Any] | None) -> str | None:
-    name = (record or {}).get(KEY)
+def _named(record: Mapping[str, Any]) -> str | None:
+    name = record.get(KEY)
     return name if isinstance(name, str) and name in EXPERTS else None
 
 
@@ -197,6 +202,8 @@ def _query(
     if method != HDBO.name:
         origin: Origin = "random" if method is None else "unknown"
         return Query(trial, origin, None, None, {}, None, None, improves, data)
+    if _named(data) is None:
+        return Query(trial, "random", None, AFRESH, {}, None, None, improves, data)
     kind, credits = data.get(QUERY), data.get(CREDITS)
     found = credits.items() if isinstance(credits, dict) else ()
     rates = {name: number(rate) for name, rate in found if name in EXPERTS}

@@ -11,6 +11,7 @@ from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_hdbo._story.opinions import opinions
+from optuna_hdbo._story.queries import AFRESH
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import best_known_then
@@ -114,6 +115,8 @@ def _origin(queries: list[Query], query: Query) -> str:
             "was suggested by no expert: it was sampled parameter by parameter, as the first "
             "trial of a study is, or by another sampler, or it was added by hand."
         )
+    if query.kind == AFRESH:
+        return "was drawn at random."
     asked = [q.trial.number for q in queries if q.expert is not None]
     if asked and asked[0] < query.trial.number:
         return (
