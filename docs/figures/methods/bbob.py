@@ -2,7 +2,7 @@
 
 The figure is drawn from a stored profile of these commands:
 
-    python -m optuna_hdbo.benchmarks run --problems bbob-20 --seeds 0-1 --out bbob.jsonl --rivals \
+    python -m optuna_hdbo.benchmarks run --problems bbob-20 --seeds 0-2 --out bbob.jsonl --rivals \
         gp,tpe-default,cmaes,GPUCBSampler,MSUCBSampler,AddGPUCBSampler,VSBOSampler,BaMSOOSampler,HDBOSampler
     python docs/figures/methods/bbob.py bbob.jsonl
 """
