@@ -18,6 +18,7 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 FENCE = 10.0
 """Values further outside of the middle 90 % than this many times its width are left out."""
 
+LEAST, MOST_CONDITIONAL = 5, 64
+"""Trials that must have a parameter which not all trials have, and most such parameters, for their
+main effects to be in the model."""
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -53,6 +58,8 @@ class Effects:
     values : FloatArray, shape (n,)
     left_out : Mapping of str to str
         The other parameters, with the reason.
+    beside : Conditional, or None
+        The parameters that not all trials have: their main effects are in the model.
     fit : Fit
     findings : Findings
     """
@@ -62,6 +69,7 @@ class Effects:
     X: FloatArray
     values: FloatArray
     left_out: Mapping[str, str]
+    beside: Conditional | None
     fit: Fit
     findings: Findings
 
@@ -69,7 +77,7 @@ class Effects:
         """Return the posterior of the terms, and the mean and the scale of the values."""
         y, shift, scale = standardise(self.values)
         with one_blas_thread():
-            return Components(self.space.domain, self.X, y, self.fit), shift, scale
+            return Components(self.space.domain, self.X, y, self.fit, self.beside), shift, scale
 
 
 def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int = 300) -> Effects:
@@ -104,11 +112,12 @@ def fitted_to(
     if len(kept) > (most := operator.index(n_trials)):
         kept = kept[np.sort(np.random.default_rng(0).choice(len(kept), most, replace=False))]
     X, values = X[kept], values[kept]
-    with one_blas_thread():
-        search = Search(space.domain, X, standardise(values)[0])
-        findings = search.run()
     modelled = tuple(trials[i] for i in kept.tolist())
-    return Effects(space, modelled, X, values, left_out, search.fit, findings)
+    beside = conditional(modelled)
+    with one_blas_thread():
+        search = Search(space.domain, X, standardise(values)[0], beside)
+        findings = search.run()
+    return Effects(space, modelled, X, values, left_out, beside, search.fit, findings)
 
 
 def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
@@ -128,6 +137,36 @@ def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, s
             left_out[name] = "which has a single value"
     space = {name: d for name, d in common.items() if name not in left_out}
     return SearchSpace({name: space[name] for name in sorted(space, key=natural)}), left_out
+
+
+def conditional(trials: Sequence[FrozenTrial]) -> Conditional | None:
+    """Return the parameters that some trials have, but not all; ``None`` without any.
+
+    Those that fewer than :data:`LEAST` trials have, and those whose range varies, are left out.
+    """
+    ranges: dict[str, BaseDistribution] = {}
+    counts: dict[str, int] = {}
+    varied: set[str] = set()
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            counts[name] = counts.get(name, 0) + 1
+            if ranges.setdefault(name, distribution) != distribution:
+                varied.add(name)
+    names = [
+        name
+        for name in sorted(counts, key=lambda name: (-counts[name], natural(name)))
+        if LEAST <= counts[name] < len(trials) and name not in varied and not ranges[name].single()
+    ][:MOST_CONDITIONAL]
+    if not names:
+        return None
+    space = SearchSpace({name: ranges[name] for name in names}, required=())
+    rows = [space.encode(trial.params) for trial in trials]
+    active = [
+        [row is not None and name in t.params for name in names]
+        for t, row in zip(trials, rows, strict=True)
+    ]
+    X = np.array([space.domain.absent if row is None else row for row in rows])
+    return Conditional(space.domain, X, np.array(active))
 
 
 def ordinary(values: FloatArray) -> IntArray:

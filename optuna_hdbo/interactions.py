@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from typing import Literal
 
-from optuna_hdbo._core.models.anova.interactions import log_odds
+from optuna_hdbo._core.models.anova.evidence import log_odds
 from optuna_hdbo.effects import Effects
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import natural
@@ -224,7 +224,7 @@ def interactions_of(fitted: Effects) -> Interactions:
     effects.sort(key=lambda effect: -(effect.main + effect.joint))
     inert = {effect.parameter for effect in effects if effect.influence == "inert"}
     groups = _connected([e.parameter for e in effects if e.parameter not in inert], strong)
-    noise = found.noise / (total + found.noise)
+    noise = found.noise / (total + found.beside + found.noise)
     return Interactions(tuple(pairs), tuple(effects), groups, dict(fitted.left_out), noise, n)
 
 

@@ -13,6 +13,7 @@ from optuna.trial import Trial
 import optuna_hdbo
 from optuna_hdbo import Interactions
 from optuna_hdbo import get_interactions
+from optuna_hdbo.effects import conditional
 from optuna_hdbo.effects import natural
 from optuna_hdbo.effects import ordinary
 
@@ -142,6 +143,44 @@ def test_ranges_that_vary_are_left_out() -> None:
     assert dict(found.left_out) == {"a": "whose range varies between trials"}
     assert found.pairs == ()
     assert [effect.parameter for effect in found.effects] == ["b"]
+
+
+def test_what_a_branch_does_is_no_interaction_of_the_others() -> None:
+    def objective(trial: Trial) -> float:
+        x, y = (trial.suggest_float(name, 0, 1) for name in "xy")
+        kind = trial.suggest_categorical("kind", ["a", "b"])
+        own = trial.suggest_float(f"rate_{kind}", 0, 1)
+        return float(x * y + 2.0 * np.sin(6.0 * own))
+
+    found = get_interactions(studied(objective, 120))
+    assert [pair.parameters for pair in found.strong] == [("x", "y")]
+    assert set(found.left_out) == {"rate_a", "rate_b"}
+    assert found.noise < 0.01
+
+
+def test_conditional_parameters_are_those_that_enough_trials_have() -> None:
+    def objective(trial: Trial) -> float:
+        n = trial.number
+        if n % 3:
+            trial.suggest_float("often", 0, 1)
+            trial.suggest_float("varies", 0, 1 + n % 2)
+            trial.suggest_float("single", 1, 1)
+        if n % 2 == 0:
+            trial.suggest_categorical("less", ["u", "v"])
+        if n < 4:
+            trial.suggest_float("seldom", 0, 1)
+        return trial.suggest_float("always", 0, 1)
+
+    trials = studied(objective, 30).trials
+    found = conditional(trials)
+    assert found is not None
+    assert found.domain.names == ("often", "less")
+    expected = [[t.number % 3 > 0, t.number % 2 == 0] for t in trials]
+    assert found.active.tolist() == expected
+    assert found.X[found.active[:, 0], 0].tolist() == pytest.approx(
+        [t.params["often"] for t in trials if "often" in t.params]
+    )
+    assert conditional(trials[3:4]) is None
 
 
 def test_a_target_may_be_assessed() -> None:

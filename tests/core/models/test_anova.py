@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +11,8 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import features_of_column
 from optuna_hdbo._core.models.anova.features import rough_covariances
@@ -179,3 +183,39 @@ def test_many_columns_have_features_of_low_degree() -> None:
     X = np.random.default_rng(0).random((3, 70))
     assert Features(Domain.continuous(70), X).values[0].shape == (3, 5)
     assert Features(Domain.continuous(60), X[:, :60]).values[0].shape == (3, 10)
+
+
+def beside_of(n: int) -> Conditional:
+    rng = np.random.default_rng(4)
+    domain = Domain(("float", "choice"), (None, np.arange(3.0)), np.array([False, True]))
+    return Conditional(domain, domain.sample(rng, n), rng.random((n, 2)) < [0.6, 0.3])
+
+
+def test_conditional_columns_covary_where_both_points_have_them() -> None:
+    n, rng = 12, np.random.default_rng(5)
+    X, beside = DOMAIN.sample(rng, n), beside_of(n)
+    features = Features(DOMAIN, X, beside)
+    fit = replace(start(5), logit_decay=rng.normal(size=5), log_variance=rng.normal(size=5))
+    y = rng.standard_normal(n)
+    gram = Model(features, y, fit.terms).gram(fit)
+    common = replace(start(3), logit_decay=fit.logit_decay[:3], log_variance=fit.log_variance[:3])
+    slow = Model(Features(DOMAIN, X), y, common.terms).gram(common)
+    alone = Features(beside.domain, beside.X)
+    for c in range(2):
+        own = Fit(((c,),), fit.logit_decay[3:], fit.log_variance[[3 + c]], 0.0, fit.log_roughness)
+        part = Model(alone, y, own.terms).gram(own) - 1.0
+        slow += part * np.outer(beside.active[:, c], beside.active[:, c])
+    np.testing.assert_allclose(gram, slow, atol=1e-10)
+    np.testing.assert_allclose(features.presence, beside.active.mean(axis=0))
+    residuals = fit.noise * np.linalg.solve(slow + fit.noise * np.eye(n), y)
+    told = Components(DOMAIN, X, y, fit, beside).residuals
+    np.testing.assert_allclose(told, residuals, atol=1e-8)
+
+
+def test_the_gradient_by_conditional_columns_is_that_of_the_objective() -> None:
+    X, beside = DOMAIN.sample(np.random.default_rng(5), 12), beside_of(12)
+    y = np.random.default_rng(6).standard_normal(12)
+    model = Model(Features(DOMAIN, X, beside), y, start(5).terms)
+    theta = theta_of(start(5))
+    slow = approx_fprime(theta, lambda t: model.objective(t)[0], 1e-6)
+    np.testing.assert_allclose(model.objective(theta)[1], slow, atol=1e-6)

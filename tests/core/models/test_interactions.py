@@ -16,6 +16,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova import interactions
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.marginal import NOISES
@@ -215,3 +216,20 @@ def test_what_is_left_of_a_wrong_group_is_doubted(monkeypatch: pytest.MonkeyPatc
     ends[:] = [left, true]  # with more columns than that, one climb is all
     assert search.run().terms == left
     assert ends == [true]
+
+
+def test_what_conditional_columns_do_does_not_hide_or_feign_interactions() -> None:
+    rng = np.random.default_rng(0)
+    X, own = rng.random((120, 3)), rng.random((120, 2))
+    active = np.column_stack([X[:, 0] < 0.5, X[:, 0] >= 0.5])
+    y = X[:, 1] * X[:, 2] + 2.0 * (active * np.sin(6.0 * own)).sum(axis=1)
+    y = standardise(y)[0]
+    told = Search(Domain.continuous(3), X, y, Conditional(Domain.continuous(2), own, active)).run()
+    assert told.terms == ((1, 2),)
+    assert set(told.parts) == {(0,), (1,), (2,), (1, 2)}
+    assert set(told.pairs) == set(combinations(range(3), 2))
+    assert told.beside > 5.0 * told.variance > 100.0 * told.noise
+    assert Search(Domain.continuous(3), X, y).run().terms != told.terms
+    elsewhere = np.where(active, own, 0.3)  # nothing is read where a point has not the column
+    again = Conditional(Domain.continuous(2), elsewhere, active)
+    assert Search(Domain.continuous(3), X, y, again).run().parts == told.parts

@@ -16,6 +16,7 @@ from scipy.linalg import lapack
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import factorise
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._core.models.anova.model import Fit
@@ -32,11 +33,20 @@ class Components:
     y : FloatArray, shape (n,)
         Standardised.
     fit : Fit
+    beside : Conditional, or None
+        The columns that not all points have.
     """
 
-    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, fit: Fit) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        X: FloatArray,
+        y: FloatArray,
+        fit: Fit,
+        beside: Conditional | None = None,
+    ) -> None:
         self._domain, self._y, self._fit = domain, y, fit
-        self._features = Features(domain, X)
+        self._features = Features(domain, X, beside)
         K = Model(self._features, y, fit.terms).gram(fit)
         K.flat[:: len(y) + 1] += fit.noise
         self._U = factorise(K)[0]
@@ -52,7 +62,7 @@ class Components:
     def of(self, terms: Sequence[Term], Z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and variance of the sum of some terms at points Z (m, D), each (m,).
 
-        Only the columns of the terms are looked at.
+        Only the columns of the terms are looked at, none of which is conditional.
         """
         there = Features(self._domain, Z)
         crossed = np.zeros((len(self._y), len(Z)))

@@ -101,3 +101,8 @@ class Evidence:
         if value > 0.0:
             value = min(value, marginals[1].evidence(F[self._ordinary])[0])
         return value, weights
+
+
+def log_odds(n: int) -> float:
+    """Return the log of the prior odds against each of n terms, of which one is expected."""
+    return math.log(max(n - 1, 1))

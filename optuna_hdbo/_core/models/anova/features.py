@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 from numpy.polynomial import legendre
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
@@ -68,13 +70,43 @@ def rough_covariances(x: FloatArray, z: FloatArray) -> FloatArray:
     return 2.0 + 6.0 * (np.add.outer(0.5 * x**2, 0.5 * z**2) - np.maximum.outer(x, z))
 
 
-class Features:
-    """Orthonormal features of all columns at points X (n, D), and those of any term."""
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """Columns that not all points have.
 
-    def __init__(self, domain: Domain, X: FloatArray) -> None:
+    Parameters
+    ----------
+    domain : Domain
+    X : FloatArray, shape (n, C)
+        Anything where a point does not have the column.
+    active : BoolArray, shape (n, C)
+        Whether it has it.
+    """
+
+    domain: Domain
+    X: FloatArray
+    active: BoolArray
+
+
+class Features:
+    """Orthonormal features of all columns at points X (n, D), and those of any term.
+
+    Conditional columns come after the others. Their features are 0 at points without them.
+    """
+
+    def __init__(self, domain: Domain, X: FloatArray, beside: Conditional | None = None) -> None:
         self._categorical, self._X = domain.categorical, X
-        most = DEGREE[1] if len(domain) <= MANY_COLUMNS else DEGREE_OF_MANY
+        self._active: dict[int, FloatArray] = {}
+        n_columns = len(domain) + (0 if beside is None else len(beside.domain))
+        most = DEGREE[1] if n_columns <= MANY_COLUMNS else DEGREE_OF_MANY
         made = [features_of_column(domain, i, X[:, i], most) for i in range(len(domain))]
+        if beside is not None:
+            self._categorical = np.concatenate([domain.categorical, beside.domain.categorical])
+            self._X = np.hstack([X, beside.X])
+            for c in range(len(beside.domain)):
+                values, degrees = features_of_column(beside.domain, c, beside.X[:, c], most)
+                self._active[len(made)] = beside.active[:, c].astype(np.float64)
+                made.append((values * beside.active[:, [c]], degrees))
         self.values = [values for values, _ in made]
         self.degrees = [degrees for _, degrees in made]
         self._rough: dict[int, FloatArray] = {}
@@ -85,6 +117,11 @@ class Features:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def presence(self) -> list[float]:
+        """The shares of the points that have each conditional column."""
+        return [float(active.mean()) for active in self._active.values()]
 
     def of(self, term: Term, degree: int | None = None) -> tuple[FloatArray, IntArray]:
         """Return the features of a term (n, F) and each one's place in its columns (F, |u|).
@@ -134,7 +171,10 @@ class Features:
         if self._categorical[i]:  # which has nothing that is not smooth
             features = self.values[i]
             return np.asarray(features @ other.values[i].T / features.shape[1], np.float64)
-        return rough_covariances(self._X[:, i], other._X[:, i])
+        rough = rough_covariances(self._X[:, i], other._X[:, i])
+        if i in self._active:
+            rough *= np.outer(self._active[i], other._active[i])
+        return rough
 
     def scaled(self, term: Term, logit_decay: FloatArray, degree: int | None = None) -> FloatArray:
         """Return the features of a term (n, F) times the roots of their shares of its variance."""

@@ -54,7 +54,7 @@ class Findings:
     """Terms that the data ask for, and what is known about all pairs and columns.
 
     ``parts`` are the variances of all terms over the cube, main effects first; that of the values
-    is 1.
+    is 1. ``beside`` is the variance of the main effects of conditional columns at the points.
     """
 
     terms: tuple[Term, ...]
@@ -62,6 +62,7 @@ class Findings:
     columns: tuple[ColumnFinding, ...]
     parts: dict[Term, float]
     noise: float
+    beside: float = 0.0
 
     @property
     def variance(self) -> float:

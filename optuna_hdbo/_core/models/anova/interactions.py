@@ -27,7 +27,9 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova.evidence import Evidence
+from optuna_hdbo._core.models.anova.evidence import log_odds
 from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._core.models.anova.findings import ColumnFinding
@@ -84,18 +86,25 @@ class Search:
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
         Standardised.
+    beside : Conditional, or None
+        Columns that not all points have. Their main effects are in the model, so that these do not
+        pass for interactions of the others.
     """
 
-    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray) -> None:
+    def __init__(
+        self, domain: Domain, X: FloatArray, y: FloatArray, beside: Conditional | None = None
+    ) -> None:
         self._domain, self._X, self._y, self._D = domain, X, y, len(domain)
+        self._features = Features(domain, X, beside)
+        self._n_main = len(self._features)
         self.pairs: list[Term] = list(combinations(range(self._D), 2))
-        self._evidence = Evidence(Features(domain, X), y)
+        self._evidence = Evidence(self._features, y)
         self._model = self._evidence.model
-        self.fit, self._alone = self._model(start(self._D)).fitted(start(self._D), 50)
+        self.fit, self._alone = self._model(cold := start(self._n_main)).fitted(cold, 50)
 
     def run(self) -> Findings:
         """Return what is found."""
-        few, alone = len(self._y) < FEW_PER_COLUMN * self._D, self.fit
+        few, alone = len(self._y) < FEW_PER_COLUMN * self._n_main, self.fit
         if self._D > 1:
             if not few and self._D <= MANY_COLUMNS:
                 self._begin_with_groups()
@@ -114,7 +123,7 @@ class Search:
     def _climb(self, few: bool) -> None:
         """Take in terms as long as the data ask for any."""
         for _ in range(MOST_ROUNDS):
-            new = self._next_terms()[: self._D + MOST_TERMS - len(self.fit.terms)]
+            new = self._next_terms()[: self._n_main + MOST_TERMS - len(self.fit.terms)]
             if new:
                 fit = self.fit.with_terms(new, [0.1] * len(new))
                 self.fit, _ = self._model(fit).fitted(fit, 15)
@@ -130,12 +139,12 @@ class Search:
 
     def _score(self, fit: Fit) -> float:
         """Return the log posterior of a fit less the prior odds against its interactions."""
-        odds = log_odds(len(self.pairs)) * (len(fit.terms) - self._D)
+        odds = log_odds(len(self.pairs)) * (len(fit.terms) - self._n_main)
         return self._model(fit).log_posterior(fit) - odds
 
     def _joined(self) -> set[Term]:
         """Return the pairs of columns that share a term."""
-        return {pair for term in self.fit.terms[self._D :] for pair in combinations(term, 2)}
+        return {pair for term in self.fit.terms[self._n_main :] for pair in combinations(term, 2)}
 
     def _begin_with_groups(self) -> None:
         """Take in the terms of groups of columns, if they are convincing together.
@@ -161,7 +170,7 @@ class Search:
         The fit of the main effects may have ended where they interpolate the values, and nothing
         is left for a true interaction to explain. So these pairs are screened before any fit.
         """
-        cold = start(self._D)
+        cold = start(self._n_main)
         marginal = self._evidence.marginals(cold)[0]
         _, order = self._screened(marginal, self.pairs, cold)
         found = [self._afresh([self.pairs[o]]) for o in order[:MOST_AFRESH]]
@@ -173,13 +182,13 @@ class Search:
 
     def _afresh(self, terms: Sequence[Term]) -> tuple[Fit, float]:
         """Return hyperparameters of these interactions that no earlier fit has influenced."""
-        fit = start(self._D).with_terms(terms, [0.3 / max(len(terms), 1)] * len(terms))
+        fit = start(self._n_main).with_terms(terms, [0.3 / max(len(terms), 1)] * len(terms))
         fit = replace(fit, log_noise=math.log(0.01))
         return self._model(fit).fitted(fit, 50)
 
     def _add_afresh(self) -> bool:
         """Take in a promising pair that is convincing under a fresh fit; tell whether one was."""
-        marginals, terms = self._evidence.marginals(self.fit), self.fit.terms[self._D :]
+        marginals, terms = self._evidence.marginals(self.fit), self.fit.terms[self._n_main :]
         rest = [pair for pair in self.pairs if pair not in terms]
         _, order = self._screened(marginals[0], rest, self.fit)
         found = [
@@ -203,12 +212,12 @@ class Search:
         for _ in range(MOST_AFRESH):
             parts = dict(zip(self.fit.terms, self._model(self.fit).parts(self.fit), strict=True))
             least = SMALL * sum(parts.values())
-            small = [t for t in self.fit.terms[self._D :] if parts[t] < least]
+            small = [t for t in self.fit.terms[self._n_main :] if parts[t] < least]
             small = [t for t in small if t not in supported]
             if not small:
                 break
             term = min(small, key=lambda t: parts[t])
-            fit, _ = self._afresh([t for t in self.fit.terms[self._D :] if t != term])
+            fit, _ = self._afresh([t for t in self.fit.terms[self._n_main :] if t != term])
             if self._evidence.of([term], self.fit, self._evidence.marginals(fit))[0] > 0.0:
                 supported.add(term)
             else:
@@ -296,7 +305,7 @@ class Search:
 
     def _prune(self) -> None:
         """Drop terms that no evidence supports any more, now that others are there."""
-        gone = {term for term in self.fit.terms[self._D :] if self._without([term])[0] < 0.0}
+        gone = {term for term in self.fit.terms[self._n_main :] if self._without([term])[0] < 0.0}
         if gone:
             fit = self.fit.without(gone)
             self.fit, _ = self._model(fit).fitted(fit, 10)
@@ -336,9 +345,6 @@ class Search:
             else:
                 value, posterior = self._against({i})
             columns.append(ColumnFinding(value, parts[(i,)], joint, float(limit(posterior).max())))
-        return Findings(fit.terms[D:], pairs, tuple(columns), parts, fit.noise)
-
-
-def log_odds(n: int) -> float:
-    """Return the log of the prior odds against each of n terms, of which one is expected."""
-    return math.log(max(n - 1, 1))
+        beside = sum(parts.pop((D + c,)) * p for c, p in enumerate(self._features.presence))
+        new = fit.terms[self._n_main :]
+        return Findings(new, pairs, tuple(columns), parts, fit.noise, beside)
