@@ -55,8 +55,16 @@ one from the better half of the trials is taken."""
 PATIENCE = 8
 """A search ends if this many queries have not improved its best value enough."""
 
+SLOWEST = 4.0
+"""A search ends if it would take more than this many times :data:`PATIENCE` queries to reach the
+best value at its present speed. On sums of random peaks some of them made 50 queries for an
+optimum that was far from the best one."""
+
 LENGTH = 0.5
 """Side of the box around a search's best point, times the weights of its columns."""
+
+LONGEST = 30.0
+"""Largest lengthscale that counts for the sides of the box, divided by the smallest one."""
 
 BASIN = 0.5
 """A search does not see the trials that have this correlation with the best point of all. From
@@ -114,7 +122,9 @@ class Descent:
             record = {QUERY: "restart", KEY: self.began, **self.memory.kept}
             return Suggestion(x, record, {QUERY: "restart", KEY: self.began})
         posterior = self._posterior(seen)
-        x = unknown_near(domain, self._descend(domain, seen, posterior, rng), seen.known, rng)
+        row = int(self.rows[int(np.argmax(merits(seen)[self.rows]))])
+        step = Step(self.columns, self.fitted, self.memory)
+        x = step.best(domain, seen, posterior, row, rng)
         signed: dict[str, float | str] = {credit.KEY: EXPERT, QUERY: "search", KEY: self.began}
         report = {**prediction(seen, posterior, x), **signed}
         return Suggestion(x, {**signed, **self.memory.kept}, report)
@@ -135,29 +145,50 @@ class Descent:
         X, y = np.ascontiguousarray(seen.X[used]), seen.y[used]
         return FactorCache().posterior(replace(self.fitted, n=len(y)), X, y, seen.pending)
 
-    def _descend(
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """The largest expected improvement in a box around a trial.
+
+    Parameters
+    ----------
+    columns : IntArray
+        The columns that move: those that matter, or all.
+    fitted : Fitted
+        The fit that says which columns matter.
+    memory : Memory
+        Which keeps that fit.
+    """
+
+    columns: IntArray
+    fitted: Fitted
+    memory: Memory
+
+    def best(
         self,
         domain: Domain,
         seen: Observations,
         posterior: Posterior,
+        row: int,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Return the point of the largest expected improvement in a box around its best one."""
-        centre = self.rows[int(np.argmax(merits(seen)[self.rows]))]
-        region = Region.around(domain, seen.X[centre], LENGTH, self._lengthscales(domain))
+        """Return the point of the largest expected improvement on the observation in a row."""
+        region = Region.around(domain, seen.X[row], LENGTH, self._lengthscales(domain))
         feasibility = ConstraintModels().fit(domain, seen, self.memory)
         acquisition = region.view_feasibility(feasibility).improvement(
-            region.view(posterior), float(seen.y[centre])
+            region.view(posterior), float(seen.y[row])
         )
         free = np.zeros(len(domain), np.bool_)
         free[self.columns] = True
         effort = DEFAULT_EFFORT.at(len(seen.y))
-        good = seen.X[centre][None]
-        return region.maximise(acquisition, good, seen.known, rng, effort, free=free)
+        good = seen.X[row][None]
+        x = region.maximise(acquisition, good, seen.known, rng, effort, free=free)
+        return unknown_near(domain, x, seen.known, rng)
 
     def _lengthscales(self, domain: Domain) -> FloatArray:
         """Return the lengthscales of its columns, and their geometric mean for the others."""
         fitted = self.fitted.kernel.lengthscales[self.columns]
+        fitted = np.minimum(fitted, LONGEST * fitted.min())
         numerical = ~domain.categorical[self.columns]
         lengthscales = np.full(len(domain), np.exp(np.log(fitted[numerical]).mean()))
         lengthscales[self.columns] = fitted
@@ -176,11 +207,10 @@ def next_search(
     # Before there is such a fit, the other searches make it when one of them begins.
     if not _explains(memory):
         return None
-    columns = influence.columns(domain, seen, memory)
-    fitted = recall_fit(memory, influence.FIT, domain)
-    if columns is None or fitted is None or not _explains(memory):
+    step = next_step(domain, seen, memory)
+    if step is None:
         return None
-    best = turn.first.best
+    columns, fitted, best = step.columns, step.fitted, turn.first.best
     if turn.latest is not None:
         own = [record.number for record in turn.records]
         rows = np.flatnonzero(np.isin(seen.numbers, own))
@@ -189,6 +219,20 @@ def next_search(
             return latest
     nothing = np.empty(0, np.int64)
     return Descent(seen.step, columns, best, nothing, 0, fitted, memory)
+
+
+def next_step(
+    domain: Domain, seen: Observations, memory: Memory, growth: float | None = None
+) -> Step | None:
+    """Return a step of the columns that matter, if they are few and explain the objective.
+
+    ``growth`` is that of :func:`influence.columns`.
+    """
+    columns = influence.columns(domain, seen, memory, growth)
+    fitted = recall_fit(memory, influence.FIT, domain)
+    if columns is None or fitted is None or not _explains(memory):
+        return None
+    return Step(columns, fitted, memory)
 
 
 def _explains(memory: Memory) -> bool:
@@ -201,10 +245,15 @@ def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:
     """Tell whether a search has converged, or is back at the best point that it has not found."""
     if search.needs_random_points:
         return False
+    best = float(merits(seen).max())
     merit = merits(seen)[search.rows]
+    n_queries = search.n_queries - N_RANDOM
     if not found_best:
         x = seen.X[search.rows[int(np.argmax(merit))]]
         if search.correlations(search.best, x[None])[0] > restart.BACK:
             return True
-    n_queries = search.n_queries - N_RANDOM
+        if min(len(merit) - 1, n_queries) >= PATIENCE:
+            gain = float(merit.max() - merit[:-PATIENCE].max())
+            if SLOWEST * gain < best - float(merit.max()):
+                return True
     return restart.has_converged(merit, n_queries, PATIENCE, restart.ENOUGH_OF_MANY)

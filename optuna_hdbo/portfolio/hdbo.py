@@ -18,6 +18,7 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio import branches
 from optuna_hdbo.portfolio import few
+from optuna_hdbo.portfolio import focused
 from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -92,8 +93,8 @@ class HDBO:
         memory = Memory(of_all.records)
         rng = streams.generator(f"{self.name}:restart", seen.step)
         search = self._next_search(domain, of_all, rng, memory)
-        if isinstance(search, few.Descent):
-            return search.suggest(domain, seen, rng)
+        if isinstance(search, Suggestion):
+            return search
         names = self.experts_for(search.domain)
         if domain.gates:
             names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
@@ -117,15 +118,20 @@ class HDBO:
 
     def _next_search(
         self, domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
-    ) -> restart.Search | few.Descent:
+    ) -> restart.Search | Suggestion:
+        """Return the search whose experts are asked, or a query that needs none of them."""
         allowed = self._may_begin_anew
         if domain.gates:
             return branches.next_search(domain, seen, rng, allowed=allowed)
         turn = restart.next_turn(domain, seen, rng, allowed=allowed)
-        short = None
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)
-        return restart.next_search(domain, seen, turn, memory) if short is None else short
+            if short is not None:
+                return short.suggest(domain, seen, rng)
+            query = focused.next_query(domain, seen, turn, memory, rng)
+            if query is not None:
+                return query
+        return restart.next_search(domain, seen, turn, memory)
 
     def _taking_over(self, domain: Domain, seen: Observations) -> tuple[str, ...]:
         """Return the experts that are to make this query alone, if there are some."""

@@ -1,4 +1,4 @@
-"""Which columns a search afresh moves: all, or the few that matter where there are many."""
+"""Which of many columns matter: those that focused queries and searches afresh move."""
 
 from __future__ import annotations
 
@@ -44,16 +44,19 @@ FEW = 1.0 / 3.0
 too, and a search that does not move them finds nothing better."""
 
 
-def columns(domain: Domain, seen: Observations, memory: Memory) -> IntArray | None:
+def columns(
+    domain: Domain, seen: Observations, memory: Memory, growth: float | None = None
+) -> IntArray | None:
     """Return the columns that a search afresh moves: all, or the few that matter.
 
-    ``None`` if many matter, or if none of them is continuous.
+    ``None`` if many matter, or if none of them is continuous. The fit that says so is made again
+    after the share ``growth`` of new observations, :data:`GROWTH` by default.
     """
     found = np.arange(len(domain))
     if domain.breadth >= FEW_COLUMNS:
         if domain.breadth < LEAST_COLUMNS or len(domain) > MOST_MODELLED_COLUMNS:
             return None
-        inverse = _fitted(domain, seen, memory).kernel.inverse
+        inverse = _fitted(domain, seen, memory, growth).kernel.inverse
         found = np.flatnonzero(inverse >= INFLUENCE * inverse.max())
         if len(found) >= FEW_COLUMNS or len(found) > FEW * len(domain):
             return None
@@ -68,7 +71,7 @@ def correlations(fitted: Fitted, moved: IntArray, x: FloatArray, X: FloatArray) 
     return np.asarray(covariance / fitted.kernel.variance, np.float64)
 
 
-def _fitted(domain: Domain, seen: Observations, memory: Memory) -> Fitted:
+def _fitted(domain: Domain, seen: Observations, memory: Memory, growth: float | None) -> Fitted:
     """Return a fit under the belief that few columns matter."""
 
     def refit(last: Fitted | None) -> Fitted:
@@ -79,4 +82,5 @@ def _fitted(domain: Domain, seen: Observations, memory: Memory) -> Fitted:
         memory.keep(EXPLAINED, round(posterior.explained(better), 4))
         return fitted
 
-    return recall_or_refit(memory, FIT, domain, len(seen.y), refit, growth=GROWTH)
+    growth = GROWTH if growth is None else growth
+    return recall_or_refit(memory, FIT, domain, len(seen.y), refit, growth=growth)

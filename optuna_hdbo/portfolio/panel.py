@@ -89,12 +89,11 @@ class Panel:
         for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
-            near = bool(share * _distance(suggestion.x, best) < REFINED)
-            refines = near and not domain.discrete.all()
+            near = refines(domain, suggestion.x, best, share)
             if first is None:
                 first = name, suggestion
-            if may_refine or not refines:
-                return _signed(name, suggestion, "refine" if refines else "search", rates)
+            if may_refine or not near:
+                return _signed(name, suggestion, "refine" if near else "search", rates)
         assert first is not None
         name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)
@@ -142,8 +141,13 @@ def _signed(
     return Suggestion(suggestion.x, record, {**suggestion.report, **said})
 
 
-def _distance(x: FloatArray, z: FloatArray) -> float:
-    return math.sqrt(float(((x - z) ** 2).mean()))
+def refines(domain: Domain, x: FloatArray, best: FloatArray, share: float = 1.0) -> bool:
+    """Tell whether a query at x (D,) adds a digit to the best point (D,), see :data:`REFINED`.
+
+    The columns of the domain have a ``share`` of the parameters' ranges.
+    """
+    distance = share * math.sqrt(float(((x - best) ** 2).mean()))
+    return distance < REFINED and not bool(domain.discrete.all())
 
 
 def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:

@@ -198,8 +198,17 @@ def test_a_search_ends_when_it_has_converged() -> None:
     own = [1.0, 2.0, 4.0, *[3.0] * few.PATIENCE]
     assert next_search(domain, with_later(seen, 0.4, own[:-1])).began == n
     assert next_search(domain, with_later(seen, 0.4, own)).began == n + len(own)
-    improving = [*own[:-1], 4.5]
+    improving = [*own[:-1], 6.0]
     assert next_search(domain, with_later(seen, 0.4, improving)).began == n
+
+
+def test_a_search_ends_where_it_is_too_slow_to_reach_the_best_value() -> None:
+    domain, seen = wide(FEW_OF_MANY)  # its best value is 10
+    n = len(seen.y)
+    for best, goes_on in ((5.1, False), (5.3, True)):  # 10 - 5.2 is four times 5.2 - 4
+        own = [1.0, 2.0, 4.0, *[3.0] * (few.PATIENCE - 1), best]
+        began = next_search(domain, with_later(seen, 0.4, own)).began
+        assert (began == n) is goes_on
 
 
 def test_random_points_that_fail_are_followed_by_another_one() -> None:
