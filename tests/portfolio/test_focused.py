@@ -39,6 +39,7 @@ def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(influence, "GROWTH", 100.0)
     monkeypatch.setattr(focused, "RARE_GROWTH", 100.0)
     monkeypatch.setattr(focused, "LEAST_TRIALS", 25)
+    monkeypatch.setattr(focused, "LEAST_COLUMNS", 24)
     monkeypatch.setattr(focused, "_is_its_turn", lambda *args: True)
 
 
@@ -98,9 +99,9 @@ def test_there_is_none_while_trials_or_columns_are_few(monkeypatch: pytest.Monke
     assert query(domain, seen) is not None
     monkeypatch.setattr(focused, "LEAST_TRIALS", len(seen.y) + 1)
     assert query(domain, seen) is None
-    monkeypatch.undo()
-    narrow = wide([0.5] * 3 + [1e3] * (influence.LEAST_COLUMNS - 4))
-    assert query(*narrow) is None
+    monkeypatch.setattr(focused, "LEAST_TRIALS", len(seen.y))
+    monkeypatch.setattr(focused, "LEAST_COLUMNS", 25)
+    assert query(domain, seen) is None
 
 
 def test_there_is_none_where_many_columns_matter() -> None:
