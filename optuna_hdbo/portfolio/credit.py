@@ -8,6 +8,7 @@ is tried, and one that is not good makes few queries.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -113,6 +114,29 @@ def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict
             continue
         earned[name] = earned[name].after(success=succeeded(seen, gains, record))
     return earned
+
+
+def is_ahead(
+    queries: Iterable[tuple[bool, bool]], prior: Credit, rng: np.random.Generator
+) -> bool:
+    """Draw whether the next query is of the first of two kinds, by the rates of success of both.
+
+    Parameters
+    ----------
+    queries : iterable of (bool, bool)
+        Whether each query that has ended is of the first kind, and whether it was a success.
+    prior : Credit
+        Pseudo-counts that both kinds begin with.
+    rng : numpy.random.Generator
+    """
+    earned = {True: Credit(0.0, 0.0), False: Credit(0.0, 0.0)}
+    for of_first, success in queries:
+        earned[of_first] = earned[of_first].after(success=success)
+    drawn = {
+        of_first: rng.beta(prior.wins + counts.wins, prior.losses + counts.losses)
+        for of_first, counts in earned.items()
+    }
+    return bool(drawn[True] >= drawn[False])
 
 
 def order(

@@ -245,8 +245,8 @@ def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:
     """Tell whether a search has converged, or is back at the best point that it has not found."""
     if search.needs_random_points:
         return False
-    best = float(merits(seen).max())
-    merit = merits(seen)[search.rows]
+    of_all = merits(seen)
+    merit = of_all[search.rows]
     n_queries = search.n_queries - N_RANDOM
     if not found_best:
         x = seen.X[search.rows[int(np.argmax(merit))]]
@@ -254,6 +254,6 @@ def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:
             return True
         if min(len(merit) - 1, n_queries) >= PATIENCE:
             gain = float(merit.max() - merit[:-PATIENCE].max())
-            if SLOWEST * gain < best - float(merit.max()):
+            if SLOWEST * gain < float(of_all.max() - merit.max()):
                 return True
     return restart.has_converged(merit, n_queries, PATIENCE, restart.ENOUGH_OF_MANY)

@@ -100,13 +100,9 @@ def next_query(
 def _is_its_turn(seen: Observations, turn: restart.Turn, rng: np.random.Generator) -> bool:
     """Draw whether the next query is focused, by the rates of success of both kinds."""
     gains = credit.successes(merits(seen))
-    earned = {True: Credit(0.0, 0.0), False: Credit(0.0, 0.0)}
-    for record in turn.first.seen.records:
-        if record.state != "running":
-            own = record.data.get(KEY) is True
-            earned[own] = earned[own].after(success=credit.succeeded(seen, gains, record))
-    drawn = {
-        own: rng.beta(PRIOR.wins + counts.wins, PRIOR.losses + counts.losses)
-        for own, counts in earned.items()
-    }
-    return bool(drawn[True] >= drawn[False])
+    ended = (
+        (record.data.get(KEY) is True, credit.succeeded(seen, gains, record))
+        for record in turn.first.seen.records
+        if record.state != "running"
+    )
+    return credit.is_ahead(ended, PRIOR, rng)

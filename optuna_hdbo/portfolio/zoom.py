@@ -32,6 +32,7 @@ from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import Credit
+from optuna_hdbo.portfolio.credit import is_ahead
 from optuna_hdbo.portfolio.credit import succeeded
 from optuna_hdbo.portfolio.credit import successes
 from optuna_hdbo.portfolio.restart import has_converged
@@ -197,16 +198,12 @@ def _next_box(
 
 def _is_its_turn(box: Box, queries: list[_Query], rng: np.random.Generator) -> bool:
     """Draw whether the next query is one of the box, by its rate of success and that of others."""
-    earned = {True: Credit(0.0, 0.0), False: Credit(0.0, 0.0)}
-    for query in queries:
-        if query.success is not None and query.box in (box, None):
-            of_box = query.box == box
-            earned[of_box] = earned[of_box].after(success=query.success)
-    drawn = {
-        of_box: rng.beta(PRIOR.wins + credit.wins, PRIOR.losses + credit.losses)
-        for of_box, credit in earned.items()
-    }
-    return bool(drawn[True] >= drawn[False])
+    ended = (
+        (query.box == box, query.success)
+        for query in queries
+        if query.success is not None and query.box in (box, None)
+    )
+    return is_ahead(ended, PRIOR, rng)
 
 
 def _is_near_end(region: Region, x: FloatArray) -> bool:
