@@ -4,6 +4,9 @@ Coordinates at a bound that the gradient pushes outwards are held. The others fo
 of the two-loop recursion and are clipped, so that bounds are reached exactly. Steps and gradients
 are in units of the lengthscales, in which the function varies alike in every direction.
 
+A feature is that of one column, or a mixture of all columns: their product with ``root``. Points
+and steps are in columns either way.
+
 In all functions ``here`` and ``there`` are the current and the next point, ``grad`` and
 ``new_grad`` their gradients, ``step`` is the direction, and ``free`` marks the columns that may
 move: (C,) each. The last changes of point and gradient are ``ds`` and ``dg (N_PAIRS, C)``, with
@@ -30,15 +33,16 @@ N_LENGTHS = 20
 
 
 @compiled
-def ascend(model, free, code, p, x, n_steps, tol):
+def ascend(model, root, free, code, p, x, n_steps, tol):
     """Climb from every row of ``x (S, C)``, in place, and return the values reached (S,).
 
-    ``free (C,)`` marks what may move. A climb ends where no component of the gradient exceeds
-    ``tol`` or a step gains less than a hundredth of it.
+    ``root (C, C)`` is what features are of all columns, empty where each is that of one column
+    times ``model.kernel.inverse``. ``free (C,)`` marks what may move. A climb ends where no
+    component of the gradient exceeds ``tol`` or a step gains less than a hundredth of it.
     """
     inverse = model.kernel.inverse
     n_columns = x.shape[1]
-    work, f = np.empty((4, len(model.alpha))), np.empty(n_columns)
+    work, f, mixed = np.empty((4, len(model.alpha))), np.empty(n_columns), np.empty(n_columns)
     grad, new_grad = np.empty(n_columns), np.empty(n_columns)
     here, there, step = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     ds, dg = np.empty((N_PAIRS, n_columns)), np.empty((N_PAIRS, n_columns))
@@ -49,7 +53,7 @@ def ascend(model, free, code, p, x, n_steps, tol):
         for c in range(n_columns):  # loops: numba compiles array assignment for a second
             here[c] = x[i, c]
             f[c] = here[c] * inverse[c]
-        value = evaluate(model, f, code, p, work, full, grad)
+        value = height(model, root, here, f, code, p, work, full, grad, mixed)
         stored = np.int64(0)  # no literal, as above
         for _ in range(n_steps):
             largest = project(here, grad, free, step)
@@ -69,7 +73,7 @@ def ascend(model, free, code, p, x, n_steps, tol):
                 moved, promised = move(here, grad, free, step, length, inverse, there, f)
                 if moved < 1e-12:
                     break
-                new_value = evaluate(model, f, code, p, work, full, new_grad)
+                new_value = height(model, root, there, f, code, p, work, full, new_grad, mixed)
                 improved = new_value >= value + 1e-4 * promised and promised > 0.0
                 if improved:
                     break
@@ -91,6 +95,43 @@ def ascend(model, free, code, p, x, n_steps, tol):
             x[i, c] = here[c]
         values[i] = value
     return values
+
+
+@inlined
+def height(model, root, x, f, code, p, work, full, grad, mixed):
+    """Return the value at a point and write the gradient by the columns, in units of these.
+
+    ``f (C,)`` has the features of the point, unless they are of all columns. ``mixed (C,)`` is
+    work space.
+    """
+    if len(root) > 0:
+        mix(root, x, f)
+    value = evaluate(model, f, code, p, work, full, grad)
+    if len(root) > 0:
+        unmix(root, model.kernel.inverse, grad, mixed)
+    return value
+
+
+@compiled
+def mix(root, x, f):
+    """Write the features ``f (C,)`` of a point, root^T x."""
+    for c in range(len(f)):
+        f[c] = 0.0
+    for d in range(len(x)):
+        for c in range(len(f)):
+            f[c] += root[d, c] * x[d]
+
+
+@compiled
+def unmix(root, inverse, grad, mixed):
+    """Replace a gradient by the features with that by the columns, in units of these."""
+    for c in range(len(grad)):
+        mixed[c] = grad[c]
+    for d in range(len(grad)):
+        total = 0.0
+        for c in range(len(grad)):
+            total += root[d, c] * mixed[c]
+        grad[d] = total / inverse[d]
 
 
 @inlined

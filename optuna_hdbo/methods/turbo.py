@@ -23,6 +23,7 @@ from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.kernel import KINDS
+from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.queries import good_points
@@ -34,6 +35,7 @@ from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import GROWTH_OF_SEVERAL
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
+from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.ensemble import draw_model
@@ -48,8 +50,20 @@ GROWTH = 0.05
 """Share of new observations after which the model is fitted again."""
 
 
+LEAST_TURNED, MOST_TURNED, LEAST_PER_COLUMN = 5, 25, 3
+"""Columns between which a model with lengthscales along learned directions takes part, and
+observations per column from which on it does."""
+
+
 LENGTH = "region_length"
 """Key under which a report says how wide the region was, in shares of the ranges."""
+
+
+def may_turn(domain: Domain, n: int) -> bool:
+    """Tell whether directions across all columns have a meaning and can be learned."""
+    D = len(domain)
+    numerical = not domain.categorical.any() and not domain.gates
+    return numerical and LEAST_TURNED <= D <= MOST_TURNED and n >= LEAST_PER_COLUMN * D
 
 
 class TuRBO:
@@ -67,6 +81,7 @@ class TuRBO:
         "warp": False,
         "adaptive_prior": False,
         "separable": False,
+        "rotated": False,
         "n_cyc": 1,
     }
     """Settings of the paper, as far as a single region with expected improvements has them.
@@ -87,6 +102,7 @@ class TuRBO:
         warp: bool = True,
         adaptive_prior: bool = True,
         separable: bool = True,
+        rotated: bool = True,
         n_cyc: int | None = None,
         costly_from: float = math.inf,
     ) -> None:
@@ -104,6 +120,7 @@ class TuRBO:
         self._belief = FEW_MATTER_WARPED if warp else FEW_MATTER
         sums = (NONE_INTERACT, NONE_INTERACT_WARPED) if warp else (NONE_INTERACT,)
         self._sums = sums if separable else ()
+        self._turned = replace(self._belief, rotated=True) if rotated else None
         self._local = Ensemble(
             kernel, True, (self._belief,), n_cyc, name="local", costly_from=costly_from
         )
@@ -135,7 +152,7 @@ class TuRBO:
     def _models(
         self, domain: Domain, seen: Observations, run: runs.Run, memory: Memory
     ) -> list[Believed]:
-        """Return the model of the region and, where they compete, sums over single columns."""
+        """Return the models of the region, the first one with a lengthscale for each column."""
         widths = None
         if self.adaptive_prior:
             groups = self._belief.groups(domain)
@@ -143,13 +160,26 @@ class TuRBO:
             lengthscales = np.ones(len(domain)) if last is None else last.kernel.lengthscales
             region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
             widths = region.widths
-        compared = bool(self._sums) and len(domain) > 1
-        models = [
-            self._local.believed(
-                domain, seen, self._belief, memory, GROWTH, compared=compared, widths=widths
+        sums = self._sums if len(domain) > 1 else ()
+        turned = self._turned if may_turn(domain, len(seen.y)) else None
+        compared = bool(sums) or turned is not None
+
+        def of_region(belief: Belief, axes: Kernel | None = None) -> Believed:
+            return self._local.believed(
+                domain,
+                seen,
+                belief,
+                memory,
+                GROWTH,
+                compared=compared,
+                widths=widths,
+                axes=axes,
             )
-        ]
-        for belief in self._sums if compared else ():
+
+        models = [of_region(self._belief)]
+        if turned is not None:
+            models.append(of_region(turned, models[0].posterior.kernel))
+        for belief in sums:
             models.append(
                 self._whole.believed(
                     domain, seen, belief, memory, GROWTH_OF_SEVERAL, compared=True

@@ -51,7 +51,8 @@ def model(post: Posterior, kernel: Kernel | None = None) -> jit.Model:
 def ascend(
     post: Posterior, code: int, x: np.ndarray, free: np.ndarray, n_steps: int = 60
 ) -> np.ndarray:
-    return ascent.ascend(model(post), free, code, np.array(P[code]), x, n_steps, 1e-6)
+    root = post.kernel.root
+    return ascent.ascend(model(post), root, free, code, np.array(P[code]), x, n_steps, 1e-6)
 
 
 def slow(post: Posterior, kernel: Kernel | None = None) -> tuple[Any, ...]:
@@ -219,6 +220,17 @@ def test_ascend_climbs_within_the_cube(code: int) -> None:
         )
         assert values[i] == pytest.approx(after, rel=1e-9)
         assert after > before
+
+
+def test_ascend_mixes_columns() -> None:
+    """With a root that mixes nothing it is the same climb."""
+    post = posterior(n=10)
+    plain, mixed = np.random.default_rng(4).random((2, 3, 5))
+    mixed[:] = plain
+    free, p, root = np.ones(5, np.bool_), np.array(P[jit.UCB]), np.diag(post.kernel.inverse)
+    ascend(post, jit.UCB, plain, free)
+    ascent.ascend(model(post), root, free, jit.UCB, p, mixed, 60, 1e-6)
+    np.testing.assert_allclose(mixed, plain, atol=1e-6)
 
 
 def test_ascend_reaches_bounds_exactly() -> None:

@@ -17,7 +17,10 @@ from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.turbo import LEAST_TURNED
+from optuna_hdbo.methods.turbo import MOST_TURNED
 from optuna_hdbo.methods.turbo import TuRBO
+from optuna_hdbo.methods.turbo import may_turn
 
 
 def peak(x: np.ndarray) -> float:
@@ -113,6 +116,62 @@ def test_sums_over_single_columns_compete() -> None:
         keys = {key for key in suggestion.record or {} if key.startswith("plain:")}
         assert ("plain:inverse-square:separable" in keys) == separable
         assert bool(keys) == separable
+
+
+TURNED = "local:dimension-scaled:rotated:warped"
+
+
+def tilted(x: np.ndarray) -> float:
+    """A valley that is along no column."""
+    R = np.linalg.qr(np.random.default_rng(1).standard_normal((5, 5)))[0]
+    return -float((((x - 0.4) @ R * np.logspace(0.0, 1.5, 5)) ** 2).sum())
+
+
+@pytest.mark.parametrize(
+    ("columns", "n", "takes_part"),
+    [
+        ([None] * LEAST_TURNED, 15, True),
+        ([None] * LEAST_TURNED, 14, False),
+        ([None] * (LEAST_TURNED - 1), 30, False),
+        ([None] * (LEAST_TURNED - 1) + [7], 15, True),
+        ([None] * LEAST_TURNED + ["3"], 30, False),
+    ],
+)
+def test_learned_directions_compete(
+    columns: list[int | str | None], n: int, takes_part: bool
+) -> None:
+    ledger = Ledger.started(make_domain(*columns), n)
+    suggestion = TuRBO().suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert suggestion.record is not None
+    assert (TURNED in suggestion.record) == takes_part
+    suggestion = TuRBO(rotated=False).suggest(ledger.domain, ledger.seen(), Streams(0))
+    assert TURNED not in (suggestion.record or {})
+
+
+def test_directions_are_learned_of_some_columns_only() -> None:
+    for n_columns, may in ((LEAST_TURNED, True), (MOST_TURNED, True), (MOST_TURNED + 1, False)):
+        assert may_turn(make_domain(*[None] * n_columns), 1000) == may
+
+
+def test_directions_are_read_from_the_records() -> None:
+    """A fresh method goes on like the one that learned them."""
+    ledger = Ledger.started(make_domain(*[None] * 5), 16, tilted)
+    method = TuRBO()
+    ledger.run(method, affordable(12, 3))
+    assert any(TURNED in record.data for record in ledger.records)
+    here, there = (m.suggest(ledger.domain, ledger.seen(), Streams(0)) for m in (method, TuRBO()))
+    np.testing.assert_array_equal(here.x, there.x)
+    assert here.report == there.report
+
+
+def test_learned_directions_win_where_a_valley_is_tilted() -> None:
+    ledger = Ledger.started(make_domain(*[None] * 5), 30, tilted)
+    ledger.run(TuRBO(), affordable(20, 6))
+    turned, along_columns = (
+        [record.data[key][0] for record in ledger.records if key in record.data][-1]
+        for key in (f"{TURNED}:evidence", "local:dimension-scaled:warped:evidence")
+    )
+    assert turned > along_columns + affordable(10, -20)  # a few trials say little
 
 
 @pytest.mark.parametrize("n_columns", [1, 2, 4])

@@ -109,14 +109,11 @@ class Analytic:
         if not self.kernel.is_compiled:
             values, gradients = self.slopes(x[None])
             return float(values[0]), gradients[0]
-        columns, inverse = self.kernel.columns, self.kernel.inverse
-        by_feature = np.empty(len(columns))
+        by_feature = np.empty((1, len(self.kernel.columns)))
         work = np.empty((4, len(self.posterior.alpha)))
-        f = x[columns] * inverse
-        value = jit.evaluate(self.model, f, self.code, np.array(self.p), work, True, by_feature)
-        gradient = np.zeros(len(x))
-        gradient[columns] = by_feature * inverse
-        return value, gradient
+        f, p = self.kernel.features(x[None])[:, 0], np.array(self.p)
+        value = jit.evaluate(self.model, f, self.code, p, work, True, by_feature[0])
+        return value, self.kernel.by_columns(by_feature)[0]
 
     def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the values at points (m, D), shape (m,), and their gradients (m, D).
@@ -143,8 +140,9 @@ class Analytic:
             return climb_together(self.slopes, X, free, units, n_steps, tol)
         columns = self.kernel.columns
         climbed = np.ascontiguousarray(X[:, columns])
+        model, p = self.model, np.array(self.p)
         values = ascend(
-            self.model, free[columns], self.code, np.array(self.p), climbed, n_steps, tol
+            model, self.kernel.root, free[columns], self.code, p, climbed, n_steps, tol
         )
         X = X.copy()
         X[:, columns] = climbed

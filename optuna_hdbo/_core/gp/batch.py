@@ -23,7 +23,7 @@ class PosteriorAt:
 
     def __init__(self, posterior: Posterior, Z: FloatArray) -> None:
         kernel, n = posterior.kernel, len(posterior.X)
-        self._posterior, self._shape = posterior, Z.shape
+        self._posterior = posterior
         self._features = kernel.features(Z)
         self._linv = posterior.linv[:n, :n]
         K = kernel.cross_of(posterior.features, self._features)
@@ -41,6 +41,4 @@ class PosteriorAt:
         W = np.outer(by_mean, self._posterior.alpha)
         W -= (2.0 * by_variance[:, None] * self._V) @ self._linv
         by_feature = kernel.pull_back(self._posterior.features, self._features, W)
-        gradients = np.zeros(self._shape)
-        gradients[:, kernel.columns] = by_feature * kernel.inverse
-        return gradients
+        return kernel.by_columns(by_feature)

@@ -23,6 +23,7 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.rotated import Rotated
 from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import modelled_rows
@@ -61,6 +62,8 @@ class Fitted:
         """Fits with equal identities are equal."""
         k = self.kernel
         arrays = (k.lengthscales, k.scales, k.categorical, *k.groups)
+        if isinstance(k, Rotated):
+            arrays = (*arrays, k.directions)
         return self.n, self.cycle, k.kind, k.noise, *(array.tobytes() for array in arrays)
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:
@@ -80,6 +83,7 @@ class Fitted:
             "lengthscales": [_short(x) for x in kernel.lengthscales[columns]],
             "scales": [_short(x) for x in kernel.scales],
             "noise": _short(kernel.noise),
+            **({"directions": kernel.rows} if isinstance(kernel, Rotated) else {}),
         }
 
     def rounded(self, domain: Domain) -> Fitted:
@@ -130,6 +134,8 @@ class Fitted:
                 float(data["noise"]),
                 domain.categorical,
             )
+            if "directions" in data:
+                kernel = Rotated.from_rows(kernel, data["directions"])
             likelihood = float(data["log_likelihood"])
             return cls(kernel, data["n"], data["cycle"], likelihood, isotropic)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError):

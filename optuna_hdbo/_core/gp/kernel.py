@@ -18,6 +18,8 @@ from optuna_hdbo._jit import kernels
 from optuna_hdbo._jit import radial
 
 
+_NO_ROOT = np.empty((0, 0))
+
 KINDS = {"se": radial.SE, "matern32": radial.MATERN32, "matern52": radial.MATERN52}
 
 
@@ -94,6 +96,11 @@ class Kernel:
         return kernels.Covariance(self.code, self.hamming, self.starts, self.scales, self.inverse)
 
     @property
+    def root(self) -> FloatArray:
+        """What features are of all columns, (D, C); empty where each is of one column."""
+        return _NO_ROOT
+
+    @property
     def variance(self) -> float:
         """Prior variance at any point."""
         return float(self.scales.sum())
@@ -111,6 +118,16 @@ class Kernel:
     def features(self, X: FloatArray) -> FloatArray:
         """Return the rows that compiled loops read, shape (C, n), for points (n, D)."""
         return np.ascontiguousarray(X.T[self.columns] * self.inverse[:, None])
+
+    def by_columns(self, by_feature: FloatArray) -> FloatArray:
+        """Return the derivatives by the columns (m, D), for those by the features (m, C)."""
+        out = np.zeros((len(by_feature), len(self.lengthscales)))
+        out[:, self.columns] = by_feature * self.inverse
+        return out
+
+    def stretched(self, widths: FloatArray) -> Kernel:
+        """Return the same covariances as a function of columns that are divided by widths (D,)."""
+        return replace(self, lengthscales=self.lengthscales / widths)
 
     def gram(self, X: FloatArray) -> FloatArray:
         """Return the covariance matrix of points (n, D) without noise, shape (n, n)."""

@@ -254,6 +254,7 @@ class SubspaceMaximiser:
         start = np.append(y, 0.0)[None]
         values = ascend(
             Model(small, F, posterior.linv, posterior.alpha),
+            kernel.root,
             np.append(moves, False),
             term.code,
             np.array(term.p),

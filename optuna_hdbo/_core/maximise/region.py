@@ -117,9 +117,8 @@ class Region:
 
         Distances in lengthscales do not change, so that no factor has to be computed again.
         """
-        kernel = posterior.kernel
         seen = copy.copy(posterior)
-        seen.kernel = replace(kernel, lengthscales=kernel.lengthscales / self.widths)
+        seen.kernel = posterior.kernel.stretched(self.widths)
         seen.X = self.inward(posterior.X)
         seen.features = seen.kernel.features(seen.X)
         return seen

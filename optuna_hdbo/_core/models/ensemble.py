@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
-from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.gp.prior import PriorName
+from optuna_hdbo._core.gp.rotated import fit_rotated
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._core.models.evidence import shares
@@ -64,18 +64,22 @@ class Belief:
         Whether values are warped so that they look normal.
     tau : float
         Global scale of the ``"sparse"`` prior.
+    rotated : bool
+        Whether lengthscales are along learned directions instead of the columns.
     """
 
     prior: PriorName
     separable: bool = False
     warped: bool = False
     tau: float = 0.1
+    rotated: bool = False
 
     @property
     def key(self) -> str:
         """Its part of the key under which fits are recorded."""
         name = f"sparse:{self.tau:g}" if self.prior == "sparse" else self.prior
-        return name + ":separable" * self.separable + ":warped" * self.warped
+        name += ":separable" * self.separable + ":rotated" * self.rotated
+        return name + ":warped" * self.warped
 
     def groups(self, domain: Domain) -> list[IntArray]:
         """Return the columns that the function is a sum over."""
@@ -193,11 +197,13 @@ class Ensemble:
         *,
         compared: bool = False,
         widths: FloatArray | None = None,
+        axes: Kernel | None = None,
     ) -> Believed:
         """Return the model under a belief, fitted anew if that is due.
 
         Only models that are ``compared`` with others keep a record of their predictions. With
-        ``widths (D,)``, the prior of the lengthscales is that of a cube with these sides.
+        ``widths (D,)``, the prior of the lengthscales is that of a cube with these sides. The
+        first fit along learned directions begins at the kernel ``axes``.
         """
         key, n = f"{self.name}:{belief.key}", len(seen.y)
         groups = belief.groups(domain)
@@ -216,7 +222,7 @@ class Ensemble:
                 within = self._seen(seen, belief, key, memory)
             if compared:
                 memory.keep(f"{key}:evidence", evidence.to_json())
-            return self.fitted(domain, within, belief, warm, widths)
+            return self.fitted(domain, within, belief, warm, widths, axes)
 
         growth = rarer(growth, domain, self.costly_from)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
@@ -240,23 +246,32 @@ class Ensemble:
         belief: Belief,
         warm: Fitted | None = None,
         widths: FloatArray | None = None,
+        axes: Kernel | None = None,
     ) -> Fitted:
         """Return a new fit under a belief, from a cold start unless there is a ``warm`` one.
 
-        ``widths`` are those of :meth:`believed`.
+        ``widths`` and ``axes`` are those of :meth:`believed`.
         """
-        groups, prior = belief.groups(domain), belief.prior
+        groups, named = belief.groups(domain), belief.prior
         n_columns = min(len(groups[0]), domain.breadth)
+        prior = Prior(named, n_columns, named != "flat", named != "flat", belief.tau)
+        cycle = 0 if warm is None else warm.cycle + 1
+        if belief.rotated:
+            start = axes if warm is None else warm.kernel
+            assert start is not None
+            side = 1.0 if widths is None else float(np.exp(np.log(widths).mean()))
+            turned, likelihood = fit_rotated(start, seen.X, seen.y, prior, self.bounds, side)
+            return Fitted(turned, len(seen.y), cycle, likelihood).rounded(domain)
         cold = cold_start(domain, self.kind, groups, cold_lengthscale(n_columns), 1e-3)
         starts, X = starts_of_fit(warm, cold), seen.X
         if widths is not None:
             X = np.ascontiguousarray(X / widths)
-            starts = [start if start is cold else _scaled(start, 1.0 / widths) for start in starts]
+            starts = [start if start is cold else start.stretched(widths) for start in starts]
         kernel, likelihood = fit(
             cold,
             X,
             seen.y,
-            prior=Prior(prior, n_columns, prior != "flat", prior != "flat", belief.tau),
+            prior=prior,
             bounds=self.bounds,
             lengthscales="column" if self.ard else "all",
             scales="all",
@@ -264,10 +279,5 @@ class Ensemble:
             n_steps=n_fit_steps(warm, starts, WARM_STEPS),
         )
         if widths is not None:
-            kernel = _scaled(kernel, widths)
-        cycle = 0 if warm is None else warm.cycle + 1
+            kernel = kernel.stretched(1.0 / widths)
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
-
-
-def _scaled(kernel: Kernel, widths: FloatArray) -> Kernel:
-    return replace(kernel, lengthscales=kernel.lengthscales * widths)
