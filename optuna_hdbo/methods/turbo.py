@@ -50,9 +50,12 @@ GROWTH = 0.05
 """Share of new observations after which the model is fitted again."""
 
 
-LEAST_TURNED, MOST_TURNED, LEAST_PER_COLUMN = 5, 25, 3
-"""Columns between which a model with lengthscales along learned directions takes part, and
-observations per column from which on it does."""
+LEAST_TURNED, MOST_TURNED = 5, 25
+"""Columns between which a model with lengthscales along learned directions takes part."""
+
+LEAST_TO_TURN, LEAST_PER_COLUMN = 40, 3
+"""Observations from which on it does, in all and per column: directions of few points cost more
+than they bring."""
 
 
 LENGTH = "region_length"
@@ -63,7 +66,8 @@ def may_turn(domain: Domain, n: int) -> bool:
     """Tell whether directions across all columns have a meaning and can be learned."""
     D = len(domain)
     numerical = not domain.categorical.any() and not domain.gates
-    return numerical and LEAST_TURNED <= D <= MOST_TURNED and n >= LEAST_PER_COLUMN * D
+    enough = n >= max(LEAST_TO_TURN, LEAST_PER_COLUMN * D)
+    return enough and numerical and LEAST_TURNED <= D <= MOST_TURNED
 
 
 class TuRBO:

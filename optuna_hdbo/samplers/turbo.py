@@ -54,7 +54,7 @@ class TuRBOSampler(PublishedSampler):
         model of the box, by how well they predict.
     rotated : bool
         Whether a model with lengthscales along learned directions competes as well. It takes part
-        from three trials per parameter on, with 5 to 25 parameters that are all numerical.
+        with 5 to 25 parameters that are all numerical, from 40 trials and three per parameter on.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials

@@ -17,6 +17,7 @@ from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.methods.turbo import LEAST_TO_TURN
 from optuna_hdbo.methods.turbo import LEAST_TURNED
 from optuna_hdbo.methods.turbo import MOST_TURNED
 from optuna_hdbo.methods.turbo import TuRBO
@@ -130,11 +131,11 @@ def tilted(x: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("columns", "n", "takes_part"),
     [
-        ([None] * LEAST_TURNED, 15, True),
-        ([None] * LEAST_TURNED, 14, False),
-        ([None] * (LEAST_TURNED - 1), 30, False),
-        ([None] * (LEAST_TURNED - 1) + [7], 15, True),
-        ([None] * LEAST_TURNED + ["3"], 30, False),
+        ([None] * LEAST_TURNED, LEAST_TO_TURN, True),
+        ([None] * LEAST_TURNED, LEAST_TO_TURN - 1, False),
+        ([None] * (LEAST_TURNED - 1), LEAST_TO_TURN, False),
+        ([None] * (LEAST_TURNED - 1) + [7], LEAST_TO_TURN, True),
+        ([None] * LEAST_TURNED + ["3"], LEAST_TO_TURN, False),
     ],
 )
 def test_learned_directions_compete(
@@ -151,11 +152,14 @@ def test_learned_directions_compete(
 def test_directions_are_learned_of_some_columns_only() -> None:
     for n_columns, may in ((LEAST_TURNED, True), (MOST_TURNED, True), (MOST_TURNED + 1, False)):
         assert may_turn(make_domain(*[None] * n_columns), 1000) == may
+    widest = make_domain(*[None] * MOST_TURNED)
+    assert not may_turn(widest, 3 * MOST_TURNED - 1)
+    assert may_turn(widest, 3 * MOST_TURNED)
 
 
 def test_directions_are_read_from_the_records() -> None:
     """A fresh method goes on like the one that learned them."""
-    ledger = Ledger.started(make_domain(*[None] * 5), 16, tilted)
+    ledger = Ledger.started(make_domain(*[None] * 5), LEAST_TO_TURN, tilted)
     method = TuRBO()
     ledger.run(method, affordable(12, 3))
     assert any(TURNED in record.data for record in ledger.records)
@@ -165,7 +169,7 @@ def test_directions_are_read_from_the_records() -> None:
 
 
 def test_learned_directions_win_where_a_valley_is_tilted() -> None:
-    ledger = Ledger.started(make_domain(*[None] * 5), 30, tilted)
+    ledger = Ledger.started(make_domain(*[None] * 5), LEAST_TO_TURN, tilted)
     ledger.run(TuRBO(), affordable(20, 6))
     turned, along_columns = (
         [record.data[key][0] for record in ledger.records if key in record.data][-1]
