@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 
 import numpy as np
 
@@ -266,7 +267,7 @@ class Ensemble:
         starts, X = starts_of_fit(warm, cold), seen.X
         if widths is not None:
             X = np.ascontiguousarray(X / widths)
-            starts = [start if start is cold else start.stretched(widths) for start in starts]
+            starts = [start if start is cold else _scaled(start, 1.0 / widths) for start in starts]
         kernel, likelihood = fit(
             cold,
             X,
@@ -279,5 +280,9 @@ class Ensemble:
             n_steps=n_fit_steps(warm, starts, WARM_STEPS),
         )
         if widths is not None:
-            kernel = kernel.stretched(1.0 / widths)
+            kernel = _scaled(kernel, widths)
         return Fitted(kernel, len(seen.y), cycle, likelihood).rounded(domain)
+
+
+def _scaled(kernel: Kernel, widths: FloatArray) -> Kernel:
+    return replace(kernel, lengthscales=kernel.lengthscales * widths)
