@@ -18,6 +18,7 @@ from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo import GPUCBSampler
 from optuna_hdbo._study.attributes import CHUNK_LENGTH
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import read_suggestion
@@ -539,6 +540,47 @@ def test_storages_that_keep_no_list_are_asked_for_one() -> None:
         other.add_trial(finished(0.1, 1.0))
         assert [t.value for t in read_trials(other)] == [1.0]
         assert read_trials(other) is not read_trials(other)
+
+
+class Forgetful(optuna.storages.InMemoryStorage):
+    """Leaves a trial out of its list, as a proxy does that has missed it."""
+
+    missed = 3
+    can_find_it = True
+
+    def get_all_trials(self, *args: Any, **kwargs: Any) -> list[FrozenTrial]:
+        trials = super().get_all_trials(*args, **kwargs)
+        return [trial for trial in trials if trial.number != self.missed]
+
+    def get_trial_id_from_study_id_trial_number(self, study_id: int, trial_number: int) -> int:
+        if trial_number == self.missed and not self.can_find_it:
+            raise KeyError(trial_number)
+        return super().get_trial_id_from_study_id_trial_number(study_id, trial_number)
+
+
+def test_a_trial_that_a_list_has_missed_is_asked_for() -> None:
+    storage = Forgetful()
+    study = optuna.create_study(storage=storage)
+    study.add_trials([finished(0.1 * i, float(i)) for i in range(6)])
+    assert [t.value for t in read_trials(study)] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    storage.can_find_it = False  # nobody can see it yet
+    assert [t.number for t in read_trials(study)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("can_find_it", [True, False])
+def test_a_study_goes_on_when_its_storage_misses_a_trial(can_find_it: bool) -> None:
+    storage = Forgetful()
+    study = optuna.create_study(storage=storage, sampler=GPUCBSampler(seed=0, n_startup_trials=2))
+
+    def bowl(trial: optuna.Trial) -> float:
+        storage.can_find_it = can_find_it or trial.number > 5
+        return sum((trial.suggest_float(name, 0.0, 1.0) - 0.3) ** 2 for name in "xy")
+
+    study.optimize(bowl, n_trials=9)
+    trials = read_trials(study)
+    assert [t.number for t in trials] == list(range(9))
+    if can_find_it:  # otherwise some have not seen what others had tried
+        assert len({tuple(t.params.values()) for t in trials}) == 9
 
 
 def test_trials_that_come_while_others_are_read_are_read_next(study: optuna.Study) -> None:

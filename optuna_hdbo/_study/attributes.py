@@ -223,7 +223,29 @@ def read_trials(
         live = _live_trials(study._storage, study._study_id)
         if live is not None:
             return live
-    return study._get_trials(deepcopy=False, states=states, use_cache=cached)
+    trials = study._get_trials(deepcopy=False, states=states, use_cache=cached)
+    is_whole = states is not None or cached or not trials or trials[-1].number < len(trials)
+    return trials if is_whole else _without_gaps(study, trials)
+
+
+def _without_gaps(study: Study, trials: list[FrozenTrial]) -> list[FrozenTrial]:
+    """Return the trials with those that the storage has left out of its list.
+
+    Optuna's gRPC proxy asks for trials that are newer than the last finished one. One that was
+    created at the same moment may be missed, for good. It is there if it is asked for by number.
+    Where it is not, the list ends before it.
+    """
+    storage, study_id = study._storage, study._study_id
+    listed, whole = {trial.number: trial for trial in trials}, []
+    for number in range(trials[-1].number + 1):
+        if number not in listed:
+            try:
+                trial_id = storage.get_trial_id_from_study_id_trial_number(study_id, number)
+                listed[number] = storage.get_trial(trial_id)
+            except KeyError:
+                break
+        whole.append(listed[number])
+    return whole
 
 
 def _live_trials(storage: BaseStorage, study_id: int) -> list[FrozenTrial] | None:

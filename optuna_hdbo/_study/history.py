@@ -145,10 +145,10 @@ class History:
 
     def _unsettled(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
         """Return the trials that are new, or that were not finished when last read."""
-        old = [trials[number] for number in sorted(self._open)]
+        old = [trials[number] for number in sorted(self._open) if number < len(trials)]
         new = trials[self._n_listed :]  # once: others may be appending
         n_listed = self._n_listed + len(new)
-        if new and new[-1].number != n_listed - 1:  # no storage of Optuna leaves gaps
+        if new and new[-1].number != n_listed - 1:
             raise ValueError("the trials of a study must be numbered without gaps.")
         self._n_listed = n_listed
         return old + new
