@@ -84,27 +84,21 @@ class Descent:
     ----------
     began : int
         The trial at which it began.
-    columns : IntArray
-        The columns that it moves.
     best : FloatArray, shape (D,)
         The best point of all.
     rows : IntArray
         Which observations are its own.
     n_queries : int
         How many queries it has made.
-    fitted : Fitted
-        The fit that says which columns matter.
-    memory : Memory
-        Which keeps that fit.
+    step : Step
+        Of the columns that it moves.
     """
 
     began: int
-    columns: IntArray
     best: FloatArray
     rows: IntArray
     n_queries: int
-    fitted: Fitted
-    memory: Memory
+    step: Step
 
     @property
     def needs_random_points(self) -> bool:
@@ -113,29 +107,29 @@ class Descent:
 
     def correlations(self, x: FloatArray, X: FloatArray) -> FloatArray:
         """Return the correlations of a point (D,) with points (n, D) in its columns, (n,)."""
-        return influence.correlations(self.fitted, self.columns, x, X)
+        return influence.correlations(self.step.fitted, self.step.columns, x, X)
 
     def suggest(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> Suggestion:
         """Return its next point."""
         if self.needs_random_points:
             x = unknown_near(domain, self._random(domain, seen, rng), seen.known, rng)
-            record = {QUERY: "restart", KEY: self.began, **self.memory.kept}
+            record = {QUERY: "restart", KEY: self.began, **self.step.memory.kept}
             return Suggestion(x, record, {QUERY: "restart", KEY: self.began})
         posterior = self._posterior(seen)
         row = int(self.rows[int(np.argmax(merits(seen)[self.rows]))])
-        step = Step(self.columns, self.fitted, self.memory)
-        x = step.best(domain, seen, posterior, row, rng)
+        x = self.step.best(domain, seen, posterior, row, rng)
         signed: dict[str, float | str] = {credit.KEY: EXPERT, QUERY: "search", KEY: self.began}
         report = {**prediction(seen, posterior, x), **signed}
-        return Suggestion(x, {**signed, **self.memory.kept}, report)
+        return Suggestion(x, {**signed, **self.step.memory.kept}, report)
 
     def _random(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
         """Return the one of some random points that is furthest from the better trials."""
         drawn = domain.sample(rng, N_DRAWN)
         merit = merits(seen)
         better = seen.X[merit >= np.median(merit)]
-        inverse = self.fitted.kernel.inverse[self.columns]
-        gaps = (drawn[:, None, self.columns] - better[:, self.columns]) * inverse
+        columns = self.step.columns
+        inverse = self.step.fitted.kernel.inverse[columns]
+        gaps = (drawn[:, None, columns] - better[:, columns]) * inverse
         return np.array(drawn[int(np.argmax((gaps**2).sum(axis=2).min(axis=1)))])
 
     def _posterior(self, seen: Observations) -> Posterior:
@@ -143,7 +137,7 @@ class Descent:
         used = self.correlations(self.best, seen.X) < BASIN
         used[self.rows] = True
         X, y = np.ascontiguousarray(seen.X[used]), seen.y[used]
-        return FactorCache().posterior(replace(self.fitted, n=len(y)), X, y, seen.pending)
+        return FactorCache().posterior(replace(self.step.fitted, n=len(y)), X, y, seen.pending)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +204,15 @@ def next_search(
     step = next_step(domain, seen, memory)
     if step is None:
         return None
-    columns, fitted, best = step.columns, step.fitted, turn.first.best
+    best = turn.first.best
     if turn.latest is not None:
         own = [record.number for record in turn.records]
         rows = np.flatnonzero(np.isin(seen.numbers, own))
-        latest = Descent(turn.latest, columns, best, rows, len(own), fitted, memory)
+        latest = Descent(turn.latest, best, rows, len(own), step)
         if not _is_over(latest, seen, found_best=turn.latest == turn.holder):
             return latest
     nothing = np.empty(0, np.int64)
-    return Descent(seen.step, columns, best, nothing, 0, fitted, memory)
+    return Descent(seen.step, best, nothing, 0, step)
 
 
 def next_step(

@@ -54,7 +54,7 @@ def test_only_the_columns_that_matter_move() -> None:
     domain, seen = wide(lengthscales)
     search = next_search(domain, seen)
     assert search.began == seen.step
-    assert search.columns.tolist() == [0, 7, 11]
+    assert search.step.columns.tolist() == [0, 7, 11]
     assert search.needs_random_points
     later = with_later(seen, 0.3, [1.0, 2.0, 4.0])
     search = next_search(domain, later)
@@ -72,7 +72,7 @@ def test_random_points_differ_in_all_columns() -> None:
     domain, seen = wide(FEW_OF_MANY)
     search = next_search(domain, seen)
     asked = search.suggest(domain, seen, np.random.default_rng(0))
-    assert asked.record == {QUERY: "restart", restart.KEY: seen.step, **search.memory.kept}
+    assert asked.record == {QUERY: "restart", restart.KEY: seen.step, **search.step.memory.kept}
     assert asked.report == {QUERY: "restart", restart.KEY: seen.step}
     assert (asked.x != search.best).all()
 
@@ -109,7 +109,7 @@ def test_a_search_does_not_see_what_lies_around_the_best_point_of_all() -> None:
     posterior = search._posterior(later)
     top = int(np.argmax(later.y))
     correlations = search.correlations(later.X[top], later.X)
-    kernel = search.fitted.kernel
+    kernel = search.step.fitted.kernel
     Z = later.X.copy()
     Z[:, 3:] = later.X[top, 3:]
     by_hand = kernel.cross(Z, later.X[top][None])[0] / kernel.variance
@@ -169,7 +169,7 @@ def test_the_fit_is_renewed_once_it_is_due(
     last = Record(seen.records[-1].number, "complete", data)
     memory = Memory([*seen.records[:-1], last])
     search = next_search(domain, replace(seen, records=memory.records), memory=memory)
-    assert search.columns.tolist() == ([3, 8] if renewed else [0, 1, 2])
+    assert search.step.columns.tolist() == ([3, 8] if renewed else [0, 1, 2])
     assert set(memory.kept) == ({influence.FIT, influence.EXPLAINED} if renewed else set())
 
 
@@ -253,17 +253,15 @@ def test_constraints_are_met_by_a_search() -> None:
     bound = replace(seen, constraints=values[:, None])
     search = few.Descent(
         began=25,
-        columns=np.arange(3),
         best=seen.X[int(np.argmax(seen.y))],
         rows=np.arange(25, 28),
         n_queries=3,
-        fitted=_fit(domain),
-        memory=Memory(seen.records),
+        step=few.Step(np.arange(3), _fit(domain), Memory(seen.records)),
     )
     for seed in range(3):
         x = search.suggest(domain, bound, np.random.default_rng(seed)).x
         assert x[0] - x0 <= 0.1
-    assert any(key.startswith("constraint") for key in search.memory.kept)
+    assert any(key.startswith("constraint") for key in search.step.memory.kept)
 
 
 def _fit(domain: Any) -> Fitted:

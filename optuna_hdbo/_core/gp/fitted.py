@@ -61,9 +61,7 @@ class Fitted:
     def identity(self) -> Hashable:
         """Fits with equal identities are equal."""
         k = self.kernel
-        arrays = (k.lengthscales, k.scales, k.categorical, *k.groups)
-        if isinstance(k, Rotated):
-            arrays = (*arrays, k.directions)
+        arrays = (k.lengthscales, k.scales, k.categorical, k.root, *k.groups)
         return self.n, self.cycle, k.kind, k.noise, *(array.tobytes() for array in arrays)
 
     def to_json(self, names: tuple[str, ...]) -> dict[str, Any]:

@@ -72,13 +72,6 @@ class Rotated(Kernel):
         rows = self.directions[np.ix_(self.columns, self.columns)]
         return [[float(f"{x:.6g}") for x in row] for row in rows.tolist()]
 
-    @property
-    def unrotated(self) -> Kernel:
-        """The kernel of the coordinates along the directions."""
-        return Kernel(
-            self.kind, self.groups, self.lengthscales, self.scales, self.noise, self.categorical
-        )
-
     @cached_property
     def root(self) -> FloatArray:
         """What features are of all columns, shape (D, D)."""
@@ -126,18 +119,18 @@ def fit_rotated(
         The prior is that of a cube with this side.
     """
     X, y = modelled(X, y)
-    kernel = start
+    k = start
     for _ in range(N_TURNS):
-        directions = steepest(kernel, X, y)
-        lengthscales = _along(kernel, directions) / side
-        axes = replace(_plain(kernel), lengthscales=lengthscales)
+        directions = steepest(k, X, y)
+        lengthscales = _along(k, directions) / side
+        axes = Kernel(k.kind, k.groups, lengthscales, k.scales, k.noise, k.categorical)
         Z = np.ascontiguousarray(X @ directions / side)
         axes, value = fit(
             axes, Z, y, prior=prior, bounds=bounds, scales="all", starts=[axes], n_steps=N_STEPS
         )
-        kernel = Rotated.of(replace(axes, lengthscales=axes.lengthscales * side), directions)
-    assert isinstance(kernel, Rotated)
-    return kernel, value
+        k = Rotated.of(replace(axes, lengthscales=axes.lengthscales * side), directions)
+    assert isinstance(k, Rotated)
+    return k, value
 
 
 def steepest(kernel: Kernel, X: FloatArray, y: FloatArray) -> FloatArray:
@@ -162,7 +155,3 @@ def _along(kernel: Kernel, directions: FloatArray) -> FloatArray:
     """Return the lengthscales of a kernel along some directions, shape (D,)."""
     root = kernel.by_columns(np.eye(len(kernel.columns))).T  # (D, C)
     return np.asarray(1.0 / np.sqrt(((directions.T @ root) ** 2).sum(axis=1)), np.float64)
-
-
-def _plain(kernel: Kernel) -> Kernel:
-    return kernel.unrotated if isinstance(kernel, Rotated) else kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,7 +139,8 @@ def test_the_value_is_the_log_posterior_of_the_kernel(side: float) -> None:
     R, X = rotation(7), np.random.default_rng(7).random((30, D))
     y = valley(X, R)
     kernel, value = fit_rotated(plain(np.ones(D)), X, y, PRIOR, Bounds(), side)
-    axes, Z = kernel.unrotated, X @ kernel.directions
+    axes = replace(plain(kernel.lengthscales, kernel.noise), scales=kernel.scales)
+    Z = X @ kernel.directions
     shrunk = axes.stretched(np.full(D, side))
     objective = Objective(shrunk, Z / side, y, PRIOR, Bounds(), "column", "all")
     falling, _ = objective(objective.pack(shrunk))
