@@ -28,9 +28,9 @@ class TuRBOSampler(PublishedSampler):
     (NeurIPS 2019): the prior of the lengthscales scales with the box (AdaScale, arXiv 2604.22967),
     values are warped so that they look normal (Yeo & Johnson 2000), and two kinds of models
     compete with the model of the box: sums over single parameters, and one with lengthscales along
-    learned directions. :meth:`as_published` leaves these out. The paper
-    draws from the posterior where this sampler maximises the expected improvement, and it forgets
-    other trials when a region begins.
+    learned directions. :meth:`as_published` leaves these out. The paper draws from the posterior
+    where this sampler maximises the expected improvement, and it forgets other trials when a
+    region begins.
 
     Each trial carries the side of its region as user attribute ``hdbo:region_length``.
 
