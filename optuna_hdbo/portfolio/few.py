@@ -4,7 +4,9 @@ They take the place of the searches afresh of :mod:`optuna_hdbo.portfolio.restar
 other. Each begins at random points. It goes on with the largest expected improvement on its own
 best point, in a box around that. It ends soon after it stops improving, or where it comes back to
 the best point of all. The lengthscales are those of the fit to all trials, so that some ten
-queries are enough to find out how good an optimum is.
+queries are enough to find out how good an optimum is. Level and spread of the values are those of
+its own trials. Far from all optima these are tiny beside those of the better trials, and with the
+spread of all trials, a search would go where little is known instead of uphill.
 
 A column that does not matter around the best point may do so at another optimum. So the random
 points differ from the best one in all columns. What they show is learned by the next fit.
@@ -25,6 +27,7 @@ from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import recall_fit
+from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.queries import prediction
@@ -69,6 +72,9 @@ LONGEST = 30.0
 BASIN = 0.5
 """A search does not see the trials that have this correlation with the best point of all. From
 most points the model would lead it back there."""
+
+LEAST_SPREAD = 1e-8
+"""Least factor of the fit's variances that suits a search's values: they may all be equal."""
 
 LEAST_EXPLAINED = 0.5
 """Least share of the variance of the better half of the values that the fit has to explain. Where
@@ -115,11 +121,11 @@ class Descent:
             x = unknown_near(domain, self._random(domain, seen, rng), seen.known, rng)
             record = {QUERY: "restart", KEY: self.began, **self.step.memory.kept}
             return Suggestion(x, record, {QUERY: "restart", KEY: self.began})
-        posterior = self._posterior(seen)
+        posterior, level = self._posterior(seen)
         row = int(self.rows[int(np.argmax(merits(seen)[self.rows]))])
-        x = self.step.best(domain, seen, posterior, row, rng)
+        x = self.step.best(domain, seen, posterior, row, rng, level)
         signed: dict[str, float | str] = {credit.KEY: EXPERT, QUERY: "search", KEY: self.began}
-        report = {**prediction(seen, posterior, x), **signed}
+        report = {**prediction(seen, posterior, x, level=level), **signed}
         return Suggestion(x, {**signed, **self.step.memory.kept}, report)
 
     def _random(self, domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
@@ -132,12 +138,22 @@ class Descent:
         gaps = (drawn[:, None, columns] - better[:, columns]) * inverse
         return np.array(drawn[int(np.argmax((gaps**2).sum(axis=2).min(axis=1)))])
 
-    def _posterior(self, seen: Observations) -> Posterior:
-        """Return the posterior given its own trials and those far from the best point of all."""
+    def _posterior(self, seen: Observations) -> tuple[Posterior, float]:
+        """Return a posterior of the values less a level, and that level.
+
+        It is given its own trials and those far from the best point of all. Level and spread are
+        the likeliest ones of its own trials.
+        """
         used = self.correlations(self.best, seen.X) < BASIN
         used[self.rows] = True
-        X, y = np.ascontiguousarray(seen.X[used]), seen.y[used]
-        return FactorCache().posterior(replace(self.step.fitted, n=len(y)), X, y, seen.pending)
+        kernel = self.step.fitted.kernel
+        own = Factor(kernel, np.ascontiguousarray(seen.X[self.rows]))
+        level, spread = own.likeliest(seen.y[self.rows])
+        spread = min(max(spread, LEAST_SPREAD), 1.0)
+        kernel = kernel.valued(kernel.lengthscales, spread * kernel.scales, spread * kernel.noise)
+        X, y = np.ascontiguousarray(seen.X[used]), seen.y[used] - level
+        fitted = replace(self.step.fitted, kernel=kernel, n=len(y))
+        return FactorCache().posterior(fitted, X, y, seen.pending), level
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +181,16 @@ class Step:
         posterior: Posterior,
         row: int,
         rng: np.random.Generator,
+        level: float = 0.0,
     ) -> FloatArray:
-        """Return the point of the largest expected improvement on the observation in a row."""
+        """Return the point of the largest expected improvement on the observation in a row.
+
+        ``level`` is what the posterior's values are less than the observed ones.
+        """
         region = Region.around(domain, seen.X[row], LENGTH, self._lengthscales(domain))
         feasibility = ConstraintModels().fit(domain, seen, self.memory)
         acquisition = region.view_feasibility(feasibility).improvement(
-            region.view(posterior), float(seen.y[row])
+            region.view(posterior), float(seen.y[row]) - level
         )
         free = np.zeros(len(domain), np.bool_)
         free[self.columns] = True

@@ -18,6 +18,7 @@ from searches import wide
 from searches import with_later
 
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -106,7 +107,7 @@ def test_a_search_does_not_see_what_lies_around_the_best_point_of_all() -> None:
     near = with_later(seen, 0.02, [9.0] * 5, began=-1)  # of the first search
     later = with_later(near, 0.45, [1.0, 2.0, 4.0])
     search = next_search(domain, later)
-    posterior = search._posterior(later)
+    posterior, level = search._posterior(later)
     top = int(np.argmax(later.y))
     correlations = search.correlations(later.X[top], later.X)
     kernel = search.step.fitted.kernel
@@ -116,8 +117,51 @@ def test_a_search_does_not_see_what_lies_around_the_best_point_of_all() -> None:
     assert correlations == pytest.approx(by_hand)
     seen_rows = [i for i in range(len(later.y)) if correlations[i] < few.BASIN or i in search.rows]
     assert posterior.X.tolist() == later.X[seen_rows].tolist()
+    assert posterior.y.tolist() == (later.y[seen_rows] - level).tolist()
     assert top not in seen_rows
     assert all(i not in seen_rows for i in range(len(seen.y), len(near.y)))
+
+
+def on_a_slope(level: float, gain: float) -> tuple[Any, Observations]:
+    """Return a study with a search whose values rise along column 0, far from all other trials."""
+    domain, seen = wide([0.02] * 3 + [1e3] * 21)
+    later = with_later(seen, 0.4, [level + gain * step for step in (1.0, 2.0, 4.0)])
+    later.X[-3:, 0] += [0.0, 0.01, 0.02]
+    return domain, later
+
+
+def test_where_a_search_goes_does_not_depend_on_the_size_of_its_values() -> None:
+    asked = []
+    for level, gain in ((6.0, 0.1), (7.0, 0.01), (5.5, 1e-3)):
+        domain, seen = on_a_slope(level, gain)
+        search = next_search(domain, seen)
+        asked.append(search.suggest(domain, seen, np.random.default_rng(0)))
+        # In the objective's units.
+        assert level < asked[-1].report["predicted"] < level + 8.0 * gain
+        assert 0.0 < asked[-1].report["std"] < 8.0 * gain
+    for other in asked[1:]:
+        assert other.x == pytest.approx(asked[0].x, abs=1e-4)
+
+
+def test_a_search_has_the_level_and_the_spread_of_its_own_values() -> None:
+    domain, seen = on_a_slope(2.0, 0.1)
+    search = next_search(domain, seen)
+    posterior, level = search._posterior(seen)
+    kernel = search.step.fitted.kernel
+    expected, spread = Factor(kernel, seen.X[-3:]).likeliest(seen.y[-3:])
+    assert level == expected
+    assert few.LEAST_SPREAD < spread < 1.0
+    assert posterior.kernel.variance == pytest.approx(spread * kernel.variance)
+    assert posterior.kernel.noise == pytest.approx(spread * kernel.noise)
+
+
+@pytest.mark.parametrize(("gain", "spread"), [(0.0, few.LEAST_SPREAD), (1.5, 1.0)])
+def test_the_spread_of_a_search_has_bounds(gain: float, spread: float) -> None:
+    domain, seen = on_a_slope(2.0, gain)
+    search = next_search(domain, seen)
+    posterior, _ = search._posterior(seen)
+    assert posterior.kernel.variance == pytest.approx(spread * search.step.fitted.kernel.variance)
+    assert np.isfinite(search.suggest(domain, seen, np.random.default_rng(0)).x).all()
 
 
 def test_where_many_columns_matter_no_search_begins_afresh() -> None:

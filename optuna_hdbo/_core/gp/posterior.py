@@ -85,6 +85,18 @@ class Factor:
         K = self.kernel.cross_of(self.features, G)
         kernels.append_rows(self.linv, K, n, self.diagonal)
 
+    def likeliest(self, y: FloatArray) -> tuple[float, float]:
+        """Return the likeliest mean of the values y (n,), and the factor of all variances for it.
+
+        Both have closed forms, given the kernel's correlations. The factor is the unbiased one.
+        """
+        n = len(y)
+        linv = self.linv[:n, :n]
+        ones, whitened = linv.sum(axis=1), linv @ y
+        mean = float(ones @ whitened) / float(ones @ ones)
+        residual = whitened - mean * ones
+        return mean, float(residual @ residual) / max(n - 1, 1)
+
     def truncate(self, n: int) -> None:
         """Drop all but the first ``n`` points."""
         if n < len(self):

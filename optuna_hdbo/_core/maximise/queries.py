@@ -52,14 +52,20 @@ def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
 
 
 def prediction(
-    seen: Observations, posterior: Posterior, x: FloatArray, evidence: Evidence | None = None
+    seen: Observations,
+    posterior: Posterior,
+    x: FloatArray,
+    evidence: Evidence | None = None,
+    *,
+    level: float = 0.0,
 ) -> dict[str, float]:
     """Return what the model expects at x (D,), in the objective's units.
 
-    With ``evidence``, the standard deviation is that of honest intervals, noise included.
+    With ``evidence``, the standard deviation is that of honest intervals, noise included. The
+    posterior is of the values less ``level``.
     """
     mean, variance = posterior.predict(x[None])
-    y, var = float(mean[0]), float(variance[0])
+    y, var = level + float(mean[0]), float(variance[0])
     if evidence is not None:
         var = evidence.inflation * (var + posterior.kernel.noise)
     return {"predicted": seen.in_units(y), "std": seen.std_in_units(y, math.sqrt(var))}

@@ -13,6 +13,7 @@ import reference
 from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
+from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
@@ -173,6 +174,27 @@ def test_fitted_values_are_the_mean_at_the_observed_points(noise: float) -> None
     factor.append(Z[:1])  # a pending point does not change the mean
     posterior = Posterior(factor, y)
     np.testing.assert_allclose(posterior.fitted_values(), posterior.mean(X), atol=1e-8)
+
+
+@ALL_LAYOUTS
+def test_likeliest_mean_and_scale(layout: str) -> None:
+    kernel, X, y, _ = setting("matern52", layout)
+    K = kernel.gram(X) + kernel.noise * np.eye(len(X))
+    y = 3.0 + 0.1 * y
+
+    def misfit(mean: float) -> float:
+        return float((y - mean) @ np.linalg.solve(K, y - mean))
+
+    mean, scale = Factor(kernel, X).likeliest(y)
+    assert mean == pytest.approx(minimize_scalar(misfit).x, abs=1e-6)
+    assert scale == pytest.approx(misfit(mean) / (len(y) - 1))
+
+
+def test_the_likeliest_mean_of_one_value_is_that_value() -> None:
+    kernel, X, _, _ = setting("matern52", "plain")
+    mean, scale = Factor(kernel, X[:1]).likeliest(np.array([2.5]))
+    assert mean == pytest.approx(2.5)
+    assert scale == pytest.approx(0.0, abs=1e-20)
 
 
 def test_truncate_forgets() -> None:
