@@ -90,7 +90,12 @@ class Rotated(Kernel):
 
     def features(self, X: FloatArray) -> FloatArray:
         """Return the rows that compiled loops read, shape (D, n), for points (n, D)."""
-        return np.ascontiguousarray((X @ self.root).T)
+        # Column by column: the last bits of a product of BLAS depend on how many points there are,
+        # so they would differ between a factor that has grown and a fresh one of the same points.
+        out = np.zeros((len(self.root), len(X)))
+        for along, x in zip(self.root, X.T, strict=True):
+            out += along[:, None] * x
+        return out
 
     def by_columns(self, by_feature: FloatArray) -> FloatArray:
         """Return the derivatives by the columns (m, D), for those by the features (m, D)."""

@@ -64,6 +64,16 @@ def test_it_is_the_kernel_of_the_rotated_points(seed: int, lengthscales: list[fl
     np.testing.assert_allclose(along_columns.units, axes.lengthscales, rtol=1e-12)
 
 
+@given(st.integers(0, 1000), st.integers(2, 25), st.integers(1, 59))
+def test_features_do_not_depend_on_the_other_points(seed: int, d: int, first: int) -> None:
+    """Not even in the last bit, so that a factor that has grown is like a fresh one."""
+    rng = np.random.default_rng(seed)
+    kernel = Rotated.of(plain(np.exp(rng.standard_normal(d))), rotation(seed, d))
+    X = rng.random((60, d))
+    parts = [kernel.features(X[:first]), kernel.features(X[first:])]
+    np.testing.assert_array_equal(kernel.features(X), np.concatenate(parts, axis=1))
+
+
 def rotated_posterior(seed: int) -> Posterior:
     rng = np.random.default_rng(seed)
     X, R = rng.random((20, D)), rotation(seed)
