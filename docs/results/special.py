@@ -177,13 +177,35 @@ def models() -> list[str]:
 def found_optima() -> list[str]:
     """Return what is said of HDBOSampler on Hartmann's and Shekel's functions."""
     kept = Kept("optima")
-    near, wells, inert = (
-        int((kept.last(problem, "HDBOSampler") < 0.01).sum())
-        for problem in ("hartmann6-6", "shekel-4", "hartmann6-50")
+    few, wells, many, gp = (
+        kept.last(problem, rival) < 0.01
+        for problem, rival in (
+            ("hartmann6-6", "HDBOSampler"),
+            ("shekel-4", "HDBOSampler"),
+            ("hartmann6-50", "HDBOSampler"),
+            ("hartmann6-50", "gp"),
+        )
     )
     return [
-        f"{near} of 10 studies on Hartmann's function of 6 parameters, in {wells} of 10 on "
-        f"Shekel's of 4 parameters, and in {inert} of 10 where 44 parameters without effect"
+        f"{few.sum()} of {len(few)} studies on Hartmann's function of 6 parameters, in "
+        f"{wells.sum()} of {len(wells)} on Shekel's of 4 parameters, and in {many.sum()} of "
+        f"{len(many)} where 44 parameters without effect",
+        f"first {len(gp)} of the latter, `HDBOSampler` found it in {many[: len(gp)].sum()} and "
+        f"`GPSampler` in {gp.sum()}",
+    ]
+
+
+def beside_bamsoo() -> list[str]:
+    """Return what is said of BaMSOOSampler and HDBOSampler on the same functions."""
+    found = []
+    for name, sampler in (("bamsoo", "BaMSOOSampler"), ("optima", "HDBOSampler")):
+        kept = Kept(name)
+        regrets = (kept.last(problem, sampler)[:40] for problem in ("hartmann6-6", "shekel-4"))
+        found.append([int((regret < 0.01).sum()) for regret in regrets])
+    (tree, tree_wells), (portfolio, wells) = found
+    return [
+        f"within 200 trials in {tree} of 40 studies, and that of Shekel's in {tree_wells}.",
+        f"`HDBOSampler` found them in [{portfolio} and {wells}]",
     ]
 
 

@@ -42,6 +42,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
 SENTENCES: list[tuple[str, Callable[[], list[str]]]] = [
     ("bamsoo", special.depth_limits),
     ("hdbo", special.found_optima),
+    ("which-sampler", special.beside_bamsoo),
     ("hdbo", special.coverage),
     ("search-spaces", special.beside_gp_on_mixed),
     ("several-objectives", special.ahead_in_hypervolume),
