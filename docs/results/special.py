@@ -174,35 +174,34 @@ def models() -> list[str]:
     ]
 
 
+def _found(name: str, problem: str, rival: str) -> list[bool]:
+    """Tell of every seed of a results file whether the global optimum was found."""
+    return [bool(regret < 0.01) for regret in Kept(name).last(problem, rival)]
+
+
 def found_optima() -> list[str]:
     """Return what is said of HDBOSampler on Hartmann's and Shekel's functions."""
-    kept = Kept("optima")
-    few, wells, many, gp = (
-        kept.last(problem, rival) < 0.01
-        for problem, rival in (
-            ("hartmann6-6", "HDBOSampler"),
-            ("shekel-4", "HDBOSampler"),
-            ("hartmann6-50", "HDBOSampler"),
-            ("hartmann6-50", "gp"),
-        )
+    few, wells, many = (
+        _found("optima", problem, "HDBOSampler")
+        for problem in ("hartmann6-6", "shekel-4", "hartmann6-50")
     )
+    gp = _found("optima", "hartmann6-50", "gp")
     return [
-        f"{few.sum()} of {len(few)} studies on Hartmann's function of 6 parameters, in "
-        f"{wells.sum()} of {len(wells)} on Shekel's of 4 parameters, and in {many.sum()} of "
+        f"{sum(few)} of {len(few)} studies on Hartmann's function of 6 parameters, in "
+        f"{sum(wells)} of {len(wells)} on Shekel's of 4 parameters, and in {sum(many)} of "
         f"{len(many)} where 44 parameters without effect",
-        f"first {len(gp)} of the latter, `HDBOSampler` found it in {many[: len(gp)].sum()} and "
-        f"`GPSampler` in {gp.sum()}",
+        f"first {len(gp)} of the latter, `HDBOSampler` found it in {sum(many[: len(gp)])} and "
+        f"`GPSampler` in {sum(gp)}",
     ]
 
 
 def beside_bamsoo() -> list[str]:
     """Return what is said of BaMSOOSampler and HDBOSampler on the same functions."""
-    found = []
-    for name, sampler in (("bamsoo", "BaMSOOSampler"), ("optima", "HDBOSampler")):
-        kept = Kept(name)
-        regrets = (kept.last(problem, sampler)[:40] for problem in ("hartmann6-6", "shekel-4"))
-        found.append([int((regret < 0.01).sum()) for regret in regrets])
-    (tree, tree_wells), (portfolio, wells) = found
+    tree, tree_wells, portfolio, wells = (
+        sum(_found(name, problem, rival)[:40])
+        for name, rival in (("bamsoo", "BaMSOOSampler"), ("optima", "HDBOSampler"))
+        for problem in ("hartmann6-6", "shekel-4")
+    )
     return [
         f"within 200 trials in {tree} of 40 studies, and that of Shekel's in {tree_wells}.",
         f"`HDBOSampler` found them in [{portfolio} and {wells}]",
