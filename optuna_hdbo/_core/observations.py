@@ -141,8 +141,11 @@ class Observations:
     @cached_property
     def feasible(self) -> BoolArray:
         """Rows in the domain that violate no reported constraint, shape (n,)."""
-        told = np.nan_to_num(self.constraints, nan=0.0)
-        feasible = np.asarray((told <= 0.0).all(axis=1), np.bool_)
+        if self.constraints.shape[1]:
+            told = np.nan_to_num(self.constraints, nan=0.0)
+            feasible = np.asarray((told <= 0.0).all(axis=1), np.bool_)
+        else:
+            feasible = np.ones(len(self.values), np.bool_)
         return feasible if self.outside is None else feasible & ~self.outside
 
     @property

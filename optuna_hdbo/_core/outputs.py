@@ -105,15 +105,16 @@ def warped_output(values: FloatArray) -> Output:
         )
     u = _reduced(values, float(centre), float(width))
     log_slopes = float((np.sign(u) * np.log1p(np.abs(u))).sum())
+    logs = _logs(u)  # once: the search asks for some twenty powers
 
     def loss(power: float) -> float:
-        spread = float(yeo_johnson(u, power).var())
+        spread = float(_powered(u, logs, power).var())
         return 0.5 * len(u) * math.log(max(spread, 1e-300)) - (power - 1.0) * log_slopes
 
     power = float(
         minimize_scalar(loss, bounds=POWERS, method="bounded", options={"xatol": 1e-2}).x
     )
-    w = yeo_johnson(u, power)
+    w = _powered(u, logs, power)
     return Output(float(centre), float(width), power, float(w.mean()), max(float(w.std()), 1e-9))
 
 
@@ -126,7 +127,16 @@ def _reduced(values: FloatArray, centre: float, width: float) -> FloatArray:
 
 def yeo_johnson(u: FloatArray, power: float) -> FloatArray:
     """Return ((u + 1)^p - 1) / p for u >= 0 and -((1 - u)^(2 - p) - 1) / (2 - p) below."""
-    above, below = np.log1p(np.maximum(u, 0.0)), np.log1p(np.maximum(-u, 0.0))
+    return _powered(u, _logs(u), power)
+
+
+def _logs(u: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return log(u + 1) where u is positive, and log(1 - u) where it is negative; 0 elsewhere."""
+    return np.log1p(np.maximum(u, 0.0)), np.log1p(np.maximum(-u, 0.0))
+
+
+def _powered(u: FloatArray, logs: tuple[FloatArray, FloatArray], power: float) -> FloatArray:
+    above, below = logs
     return np.asarray(np.where(u >= 0.0, _power(above, power), -_power(below, 2.0 - power)))
 
 

@@ -184,6 +184,29 @@ class FactorCache:
         return Posterior(factor, y, rows)
 
 
+_READ: dict[int, tuple[Any, Domain, Fitted | None]] = {}
+_MOST_READ = 256
+
+
+def _read(data: Any, domain: Domain) -> Fitted | None:
+    """Return :meth:`Fitted.from_json`, and remember it.
+
+    Every suggestion asks for the latest fits. They are the same objects, which records keep.
+    """
+    known = _READ.get(id(data))
+    if known is not None and known[0] is data:
+        last = known[1]
+        if last is domain or (
+            last.names == domain.names and np.array_equal(last.categorical, domain.categorical)
+        ):
+            return known[2]
+    fitted = Fitted.from_json(data, domain)
+    if len(_READ) >= _MOST_READ:
+        _READ.clear()
+    _READ[id(data)] = data, domain, fitted
+    return fitted
+
+
 def recall_fit(
     memory: Memory, key: str, domain: Domain, groups: Sequence[IntArray] | None = None
 ) -> Fitted | None:
@@ -195,7 +218,7 @@ def recall_fit(
     wanted = None if groups is None else [group.tolist() for group in groups]
 
     def parse(data: Any) -> Fitted | None:
-        fitted = Fitted.from_json(data, domain)
+        fitted = _read(data, domain)
         if fitted is None:
             return None
         kernel = fitted.kernel

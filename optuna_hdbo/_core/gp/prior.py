@@ -8,7 +8,10 @@ from typing import Literal
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.lazy import cached_property
 
+
+_SQRT2 = float(np.sqrt(2.0))
 
 PriorName = Literal["flat", "inverse-square", "dimension-scaled", "sparse"]
 
@@ -40,6 +43,10 @@ class Prior:
     noise: bool = True
     tau: float = 0.1
 
+    @cached_property
+    def _half_log_dimension(self) -> float:
+        return 0.5 * float(np.log(self.dimension))
+
     def of_lengthscales(self, u: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density at l = exp(u) and its derivative in u."""
         if self.lengthscale == "flat":
@@ -50,7 +57,7 @@ class Prior:
             return float(value.sum()), -0.2 * square + 0.2 / square
         if self.lengthscale == "dimension-scaled":
             # A density of l itself, not of log l: its mode is exp(mu - sigma^2).
-            z = (u - np.sqrt(2.0) - 0.5 * np.log(self.dimension)) / 3.0
+            z = (u - _SQRT2 - self._half_log_dimension) / 3.0
             return float(-(u + 1.5 * z**2).sum()), -1.0 - z
         ratio = 1.0 / (self.tau * square)
         return float(-np.log1p(ratio**2).sum()), 4.0 * ratio**2 / (1.0 + ratio**2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,26 @@ def test_a_fit_of_other_columns_or_groups_does_not_count() -> None:
 
 
 # when to fit -------------------------------------------------------------------------------------
+
+
+def test_a_recorded_fit_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, groups = Memory([Record(0, "complete", {"k": good()})]), join([[0, 2], [3]])
+    first = recall_fit(memory, "k", DOMAIN, groups)
+    assert first is not None
+    monkeypatch.setattr(Fitted, "from_json", None)
+    assert recall_fit(Memory(memory.records), "k", DOMAIN, groups) is first
+
+
+def test_it_is_read_again_for_another_domain() -> None:
+    """The same record may say something else where columns have other names or kinds."""
+    memory, groups = Memory([Record(0, "complete", {"k": good()})]), join([[0, 2], [3]])
+    assert recall_fit(memory, "k", DOMAIN, groups) is not None
+    categorical = replace(DOMAIN, categorical=~DOMAIN.categorical)
+    other = recall_fit(memory, "k", categorical, groups)
+    assert other is not None
+    np.testing.assert_array_equal(other.kernel.categorical, categorical.categorical)
+    renamed = replace(DOMAIN, names=tuple(f"{name}_" for name in DOMAIN.names))
+    assert recall_fit(memory, "k", renamed, groups) is None
 
 
 def fits(n_cyc: int | None, start: int, stop: int) -> list[int]:
