@@ -72,34 +72,39 @@ class Pairs:
 
     def __init__(self, U: FloatArray) -> None:
         squares = np.einsum("ij,ij->i", U, U)
-        self.U = U
         self.cubes = squares**1.5
-        self.products = U @ U.T
-        self._outer = np.multiply.outer(self.cubes, self.cubes)
-        self._r2 = np.maximum(squares[:, None] + squares[None] - 2.0 * self.products, 0.0)
+        # All of it is of the lower triangle alone, row by row: (m,) with m = n (n + 1) / 2.
+        self._shape = len(U), len(U)
+        self._rows, self._columns = np.tril_indices(len(U))
+        self._at = self._rows * len(U) + self._columns
+        self._on_diagonal = np.flatnonzero(self._rows == self._columns)
+        self._products = (U @ U.T).take(self._at)
+        self._squared_products = self._products**2
+        self._outer = self.cubes[self._rows] * self.cubes[self._columns]
+        apart = squares[self._rows] + squares[self._columns] - 2.0 * self._products
+        self._r2 = np.maximum(apart, 0.0)
 
     def covariances(self, kernel: TaylorKernel) -> FloatArray:
-        """Return the covariances of the values, noise included; shape (n, n)."""
-        return self._sum(kernel, self._parts(kernel)[:3])
+        """Return the covariances of the values, noise included, shape (n, n).
 
-    def _parts(self, kernel: TaylorKernel) -> tuple[FloatArray, ...]:
-        """Return linear part, quadratic part, remainder, and its slope by the log lengthscale."""
-        scaled = self._r2 / kernel.lengthscale**2
-        k, slope = correlation("matern52", scaled)
-        rest = kernel.remainder * self._outer
-        return (
-            kernel.slope * self.products,
-            kernel.curvature * self.products**2,
-            rest * k,
-            rest * slope * scaled,
-        )
+        Above the diagonal they are 0.
+        """
+        return self._covariances(kernel, correlation("matern52", self._scaled(kernel))[0])
 
-    @staticmethod
-    def _sum(kernel: TaylorKernel, parts: tuple[FloatArray, ...]) -> FloatArray:
-        linear, quadratic, rest = parts
-        K = linear + quadratic + rest + kernel.noise  # that of the centre's value is in all
-        K.flat[:: len(K) + 1] = K.flat[:: len(K) + 1] * (1.0 + JITTER) + kernel.noise
+    def _covariances(self, kernel: TaylorKernel, correlations: FloatArray) -> FloatArray:
+        k = correlations * self._outer
+        k *= kernel.remainder
+        k += kernel.slope * self._products
+        k += kernel.curvature * self._squared_products
+        k += kernel.noise  # that of the centre's value is in all
+        k[self._on_diagonal] *= 1.0 + JITTER
+        k[self._on_diagonal] += kernel.noise
+        K = np.zeros(self._shape)
+        K.put(self._at, k)
         return K
+
+    def _scaled(self, kernel: TaylorKernel) -> FloatArray:
+        return np.asarray(self._r2 / kernel.lengthscale**2, np.float64)
 
     def log_posterior(self, theta: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
         """Return the log posterior of log hyperparameters (5,) given changes y, and its gradient.
@@ -107,18 +112,26 @@ class Pairs:
         It is -inf where the covariances have no Cholesky factor.
         """
         kernel = TaylorKernel(*np.exp(theta).tolist())
-        parts = self._parts(kernel)
-        found = log_density(self._sum(kernel, parts[:3]), y)
+        scaled = self._scaled(kernel)
+        correlations, by_r2 = correlation("matern52", scaled)
+        found = log_density(self._covariances(kernel, correlations), y)
         if found is None:
             return -np.inf, np.zeros(5)
         value, alpha, U = found
-        inverse = lapack.dpotri(U, lower=0)[0]
-        inverse = np.triu(inverse) + np.triu(inverse, 1).T
-        W = np.multiply.outer(alpha, alpha) - inverse
+        inverse = lapack.dpotri(U, lower=0, overwrite_c=1)[0].T
+        W = alpha[self._rows] * alpha[self._columns] - inverse.take(self._at)
+        trace = float(W[self._on_diagonal].sum())
+        W[self._on_diagonal] *= 0.5  # all others stand for those above the diagonal, too
+        rest = W * self._outer
+        slopes = [
+            kernel.slope * float(W @ self._products),
+            kernel.curvature * float(W @ self._squared_products),
+            kernel.remainder * float(rest @ correlations),
+            kernel.remainder * float(rest @ (by_r2 * scaled)),
+            kernel.noise * (float(W.sum()) + 0.5 * trace),
+        ]
         z = (theta - PRIOR_MEAN) / PRIOR_STD
-        slopes = [float(np.vdot(W, part)) for part in parts]
-        slopes.append(kernel.noise * float(W.sum() + np.trace(W)))
-        return value - 0.5 * float(z @ z), 0.5 * np.array(slopes) - z / PRIOR_STD
+        return value - 0.5 * float(z @ z), np.array(slopes) - z / PRIOR_STD
 
     def fit(self, y: FloatArray) -> TaylorKernel:
         """Return the hyperparameters that a climb of the log posterior ends at."""
