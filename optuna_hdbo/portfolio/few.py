@@ -76,11 +76,6 @@ most points the model would lead it back there."""
 LEAST_SPREAD = 1e-8
 """Least factor of the fit's variances that suits a search's values: they may all be equal."""
 
-LEAST_EXPLAINED = 0.5
-"""Least share of the variance of the better half of the values that the fit has to explain. Where
-all of 30 columns matter, such fits often say that a few of them do. They explain why poor values
-are poor, and nothing of the others."""
-
 
 @dataclass(frozen=True, eq=False)
 class Descent:
@@ -219,7 +214,7 @@ def next_search(
     if domain.breadth < FEW_COLUMNS or not turn.is_later(FADING):
         return None
     # Before there is such a fit, the other searches make it when one of them begins.
-    if not _explains(memory):
+    if not influence.explains(memory):
         return None
     step = next_step(domain, seen, memory)
     if step is None:
@@ -235,24 +230,13 @@ def next_search(
     return Descent(seen.step, best, nothing, 0, step)
 
 
-def next_step(
-    domain: Domain, seen: Observations, memory: Memory, growth: float | None = None
-) -> Step | None:
-    """Return a step of the columns that matter, if they are few and explain the objective.
-
-    ``growth`` is that of :func:`influence.columns`.
-    """
-    columns = influence.columns(domain, seen, memory, growth)
+def next_step(domain: Domain, seen: Observations, memory: Memory) -> Step | None:
+    """Return a step of the columns that matter, if they are few and explain the objective."""
+    columns = influence.columns(domain, seen, memory)
     fitted = recall_fit(memory, influence.FIT, domain)
-    if columns is None or fitted is None or not _explains(memory):
+    if columns is None or fitted is None or not influence.explains(memory):
         return None
     return Step(columns, fitted, memory)
-
-
-def _explains(memory: Memory) -> bool:
-    """Tell whether the last fit explains the objective."""
-    share = memory.recall(influence.EXPLAINED, lambda data: data if type(data) is float else None)
-    return share is not None and share >= LEAST_EXPLAINED
 
 
 def _is_over(search: Descent, seen: Observations, *, found_best: bool) -> bool:

@@ -44,9 +44,6 @@ with 40 in 7 and 5."""
 LEAST_TRIALS = 30
 """Trials before the first fit that may focus queries."""
 
-RARE_GROWTH = 0.3
-"""Share of new observations after which the fit is made again where it focuses no queries."""
-
 SHARE_OF_WHOLE = 0.4
 """Share of the focused queries that move all columns."""
 
@@ -77,9 +74,6 @@ def next_query(
     if domain.breadth < LEAST_COLUMNS or len(seen.y) < LEAST_TRIALS:
         return None
     if turn.is_later(few.FADING) or not _is_its_turn(seen, turn, rng):
-        return None
-    # Where many columns matter, the fit is hardly ever of use. So it is made again rarely.
-    if few.next_step(domain, seen, memory, RARE_GROWTH) is None:
         return None
     step = few.next_step(domain, seen, memory)
     if step is None:

@@ -179,7 +179,7 @@ def test_with_less_than_twenty_columns_none_are_left_out() -> None:
     assert next_search(domain, seen) is None
 
 
-@pytest.mark.parametrize("explained", [few.LEAST_EXPLAINED - 0.01, -1.0, None, "1", [0.9]])
+@pytest.mark.parametrize("explained", [influence.LEAST_EXPLAINED - 0.01, -1.0, None, "1", [0.9]])
 def test_without_a_fit_that_explains_enough_no_search_begins(explained: Any) -> None:
     domain, seen = wide(FEW_OF_MANY)
     last = seen.records[-1]

@@ -37,7 +37,7 @@ from optuna_hdbo.portfolio.panel import WINDOW
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every turn of the first search be that of a focused query, under the recorded fit."""
     monkeypatch.setattr(influence, "GROWTH", 100.0)
-    monkeypatch.setattr(focused, "RARE_GROWTH", 100.0)
+    monkeypatch.setattr(influence, "RARE_GROWTH", 100.0)
     monkeypatch.setattr(focused, "LEAST_TRIALS", 25)
     monkeypatch.setattr(focused, "LEAST_COLUMNS", 24)
     monkeypatch.setattr(focused, "_is_its_turn", lambda *args: True)
@@ -112,14 +112,16 @@ def test_there_is_none_where_many_columns_matter() -> None:
 def test_there_is_none_where_the_fit_explains_little() -> None:
     domain, seen = wide(FEW_OF_MANY)
     last = seen.records[-1]
-    data = {**last.data, influence.EXPLAINED: few.LEAST_EXPLAINED - 0.01}
+    data = {**last.data, influence.EXPLAINED: influence.LEAST_EXPLAINED - 0.01}
     poor = replace(seen, records=[*seen.records[:-1], replace(last, data=data)])
     assert query(domain, poor) is None
 
 
-@pytest.mark.parametrize(("matter", "due"), [(3, 0.1), (20, 0.3)])
+@pytest.mark.parametrize(
+    ("matter", "explained", "due"), [(3, 0.9, 0.1), (3, 0.4, 0.3), (20, 0.9, 0.3)]
+)
 def test_the_fit_is_made_again_rarely_where_it_focuses_nothing(
-    monkeypatch: pytest.MonkeyPatch, matter: int, due: float
+    monkeypatch: pytest.MonkeyPatch, matter: int, explained: float, due: float
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(focused, "_is_its_turn", lambda *args: True)
@@ -128,8 +130,9 @@ def test_the_fit_is_made_again_rarely_where_it_focuses_nothing(
     for grown in (due - 0.05, due + 0.05):
         n = round(len(seen.y) / (1.0 + grown))  # of the recorded fit
         last = seen.records[-1]
-        fit = {**last.data[influence.FIT], "n": n}
-        records = [*seen.records[:-1], replace(last, data={**last.data, influence.FIT: fit})]
+        data = {influence.FIT: {**last.data[influence.FIT], "n": n}}
+        data = {**last.data, **data, influence.EXPLAINED: explained}
+        records = [*seen.records[:-1], replace(last, data=data)]
         older, memory = replace(seen, records=records), Memory(records)
         rng = np.random.default_rng(0)
         focused.next_query(domain, older, next_turn(domain, older, 1.0), memory, rng)
