@@ -113,6 +113,8 @@ class Kernel:
         kind, groups, categorical = self.kind, self.groups, self.categorical
         other = type(self)(kind, groups, lengthscales, scales, noise, categorical)
         vars(other).update(columns=self.columns, starts=self.starts)
+        if not categorical.any():
+            vars(other).update(hamming=self.hamming)
         return other
 
     def features(self, X: FloatArray) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -30,11 +32,13 @@ def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatA
         Upper triangular in Fortran order, with U^T U = K.
     """
     U, info = lapack.dpotrf(K.T, lower=0, clean=1, overwrite_a=1)
-    diagonal = U.diagonal()
-    if info != 0 or not np.isfinite(diagonal).all():  # LAPACK lets NaN and inf pass
+    if info != 0:
+        return None
+    half_log_determinant = float(np.log(U.diagonal()).sum())
+    if not math.isfinite(half_log_determinant):  # LAPACK lets NaN and inf pass
         return None
     alpha = lapack.dpotrs(U, y, lower=0)[0]
-    value = -0.5 * float(y @ alpha) - float(np.log(diagonal).sum()) - 0.5 * len(y) * _LOG_2PI
+    value = -0.5 * float(y @ alpha) - half_log_determinant - 0.5 * len(y) * _LOG_2PI
     return value, alpha, U
 
 
