@@ -185,7 +185,7 @@ class FactorCache:
 
 
 _READ: dict[int, tuple[Any, Domain, Fitted | None]] = {}
-_MOST_READ = 256
+_MOST_READ = 64  # several times what a suggestion asks for; they stay in memory after a study
 
 
 def _read(data: Any, domain: Domain) -> Fitted | None:
