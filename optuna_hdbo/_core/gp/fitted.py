@@ -194,12 +194,8 @@ def _read(data: Any, domain: Domain) -> Fitted | None:
     Every suggestion asks for the latest fits. They are the same objects, which records keep.
     """
     known = _READ.get(id(data))
-    if known is not None and known[0] is data:
-        last = known[1]
-        if last is domain or (
-            last.names == domain.names and np.array_equal(last.categorical, domain.categorical)
-        ):
-            return known[2]
+    if known is not None and known[0] is data and known[1].is_same_as(domain):
+        return known[2]
     fitted = Fitted.from_json(data, domain)
     if len(_READ) >= _MOST_READ:
         _READ.clear()

@@ -108,12 +108,12 @@ class Kernel:
     def valued(self, lengthscales: FloatArray, scales: FloatArray, noise: float) -> Kernel:
         """Return the kernel with these hyperparameters: (D,), (M,) and one.
 
-        What depends on the groups alone is kept: a fit makes thousands of kernels.
+        What does not depend on them is kept: a fit makes thousands of kernels.
         """
         kind, groups, categorical = self.kind, self.groups, self.categorical
         other = type(self)(kind, groups, lengthscales, scales, noise, categorical)
         vars(other).update(columns=self.columns, starts=self.starts)
-        if not categorical.any():
+        if not categorical.any():  # all 0
             vars(other).update(hamming=self.hamming)
         return other
 

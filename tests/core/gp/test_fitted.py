@@ -18,6 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp import fitted as fitted_module
 from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
@@ -229,9 +230,6 @@ def test_a_fit_of_other_columns_or_groups_does_not_count() -> None:
     assert recall_fit(memory, "k", DOMAIN, join([[0, 1, 2], [3]])) is None
 
 
-# when to fit -------------------------------------------------------------------------------------
-
-
 def test_a_recorded_fit_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, groups = Memory([Record(0, "complete", {"k": good()})]), join([[0, 2], [3]])
     first = recall_fit(memory, "k", DOMAIN, groups)
@@ -250,6 +248,18 @@ def test_it_is_read_again_for_another_domain() -> None:
     np.testing.assert_array_equal(other.kernel.categorical, categorical.categorical)
     renamed = replace(DOMAIN, names=tuple(f"{name}_" for name in DOMAIN.names))
     assert recall_fit(memory, "k", renamed, groups) is None
+
+
+def test_what_was_read_is_not_kept_for_ever() -> None:
+    objects = [good() for _ in range(3 * fitted_module._MOST_READ)]
+    for data in objects:
+        assert recall_fit(
+            Memory([Record(0, "complete", {"k": data})]), "k", DOMAIN, join([[0, 2], [3]])
+        )
+        assert len(fitted_module._READ) <= fitted_module._MOST_READ
+
+
+# when to fit -------------------------------------------------------------------------------------
 
 
 def fits(n_cyc: int | None, start: int, stop: int) -> list[int]:
