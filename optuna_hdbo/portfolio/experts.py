@@ -21,8 +21,13 @@ from optuna_hdbo.portfolio.quadratic import n_coefficients
 from optuna_hdbo.portfolio.steps import Stepped
 
 
-MOST_MODELLED_COLUMNS = 200
+MOST_MODELLED_COLUMNS = 2000
 """Beyond this many columns only random subspaces are affordable at every trial."""
+
+LEAST_SUBSPACE_COLUMNS = 201
+"""From this many columns on random subspaces take part. On 13 functions of 300 columns, each with
+one seed, the regret after 200 trials was 1.31 times as large without them in the geometric mean,
+and larger in ten. With subspaces alone it was 1.79 times as large, and larger in all 13."""
 
 MOST_TREE_COLUMNS = 60
 """With more columns than this, a tree does not even split every column once in 200 trials."""
@@ -157,7 +162,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         "selection": Expert(
             lambda deterministic: VSBO(), least=3, most=MOST_MODELLED_COLUMNS, default=False
         ),
-        "subspaces": Expert(lambda deterministic: MSUCB(), least=MOST_MODELLED_COLUMNS + 1),
+        "subspaces": Expert(lambda deterministic: MSUCB(), least=LEAST_SUBSPACE_COLUMNS),
     }
 )
 """Every expert by name. The pseudo-counts were chosen on the tuning problems, 3 to 50 columns."""

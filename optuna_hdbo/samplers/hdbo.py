@@ -25,22 +25,22 @@ class HDBOSampler(MethodSampler):
     Experts:
 
     ``"local"``
-        a trust region around the best trial (:class:`TuRBOSampler`), up to 200 parameters;
+        a trust region around the best trial (:class:`TuRBOSampler`), up to 2000 parameters;
     ``"global"``
         Gaussian processes over the whole space, with several priors (:class:`GPUCBSampler`), up
-        to 200 parameters;
+        to 2000 parameters;
     ``"tree"``
         a tree of cells beside a Gaussian process (:class:`BaMSOOSampler`), up to 60 parameters;
     ``"subspaces"``
         many random subspaces (:class:`MSUCBSampler`), beyond 200 parameters;
     ``"groups"``
-        groups of interacting parameters that are learned (:class:`AddGPUCBSampler`), 3 to 200
+        groups of interacting parameters that are learned (:class:`AddGPUCBSampler`), 3 to 2000
         parameters;
     ``"quadratic"``
         a quadratic model around the best trial, for valleys along any direction, 10 to 40
         numerical parameters, as long as it explains values that it has not seen;
     ``"steps"``
-        points spread around the best trials, while values repeat as error rates do, up to 200
+        points spread around the best trials, while values repeat as error rates do, up to 2000
         parameters. It makes all queries then in studies where some trials have parameters that
         others have not;
     ``"selection"``

@@ -19,6 +19,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import LEAST_SUBSPACE_COLUMNS
 from optuna_hdbo.portfolio.experts import MANY_COLUMNS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
@@ -64,13 +65,19 @@ def test_all_experts_are_asked_in_time() -> None:
 
 
 def test_experts_suit_the_number_of_parameters() -> None:
-    few, many = make_domain(None, None), make_domain(*[None] * (MOST_MODELLED_COLUMNS + 1))
+    few, many = make_domain(None, None), make_domain(*[None] * LEAST_SUBSPACE_COLUMNS)
     assert set(HDBO().experts_for(few)) == {"local", "global", "tree", "steps"}
     some = make_domain(*[None] * 20)
     every = {"local", "global", "tree", "groups", "quadratic", "steps"}
     assert set(HDBO().experts_for(some)) == every
-    assert set(HDBO().experts_for(many)) == {"subspaces"}
-    assert HDBO(experts=["tree"]).experts_for(many) == ("tree",)
+    models = {"local", "global", "groups", "steps"}
+    assert set(HDBO().experts_for(make_domain(*[None] * (LEAST_SUBSPACE_COLUMNS - 1)))) == models
+    assert set(HDBO().experts_for(many)) == {*models, "subspaces"}
+    most = make_domain(*[None] * MOST_MODELLED_COLUMNS)
+    assert set(HDBO().experts_for(most)) == {*models, "subspaces"}
+    too_many = make_domain(*[None] * (MOST_MODELLED_COLUMNS + 1))
+    assert set(HDBO().experts_for(too_many)) == {"subspaces"}
+    assert HDBO(experts=["tree"]).experts_for(too_many) == ("tree",)
 
 
 def test_the_first_credit_depends_on_the_number_of_parameters() -> None:

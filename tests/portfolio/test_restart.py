@@ -32,7 +32,6 @@ from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
-from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import Panel
@@ -138,10 +137,10 @@ def test_with_less_than_twenty_columns_none_are_left_out() -> None:
     assert len(next_search(seen, domain=domain).columns) == FEW_COLUMNS - 1
 
 
-def test_so_many_columns_that_nothing_models_them_are_not_fitted() -> None:
-    domain, seen = wide([0.5] * 3 + [1e3] * (MOST_MODELLED_COLUMNS - 3))
+def test_of_very_many_columns_none_is_asked_whether_it_matters() -> None:
+    domain, seen = wide([0.5] * 3 + [1e3] * (influence.MOST_COLUMNS - 3))
     assert next_search(seen, domain=domain).began is not None
-    domain, seen = wide([0.5] * 3 + [1e3] * (MOST_MODELLED_COLUMNS - 2))
+    domain, seen = wide([0.5] * 3 + [1e3] * (influence.MOST_COLUMNS - 2))
     assert next_search(seen, domain=domain).began is None
 
 
