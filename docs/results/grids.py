@@ -301,6 +301,21 @@ GRIDS = [
         by_problem=True,
     ),
     Grid(
+        "hundreds",
+        "hdbo",
+        {"HDBOSampler": "", "tpe-default": ""},
+        {
+            "levy-500": "`levy-500`: local optima on a slope",
+            "ackley-500": "`ackley-500`: a narrow funnel",
+            "ellipsoid-500": "`ellipsoid-500`: a bowl, steeper in some directions",
+            "camelback-500": "`camelback-500`: a function of two of 500 parameters",
+            "digits-500": "`digits-500`: weights of a network's output layer",
+            "hartmann6-1000": "`hartmann6-1000`: a function of six of 1000 parameters",
+        },
+        median_and_largest,
+        by_problem=True,
+    ),
+    Grid(
         "errors",
         "hdbo",
         {"HDBOSampler": "", "tpe-default": "", "random": "", "gp": ""},
