@@ -22,7 +22,8 @@ from optuna_hdbo.portfolio.steps import Stepped
 
 
 MOST_MODELLED_COLUMNS = 2000
-"""Beyond this many columns only random subspaces are affordable at every trial."""
+"""With more columns there are random subspaces only: the records of all other models, which have a
+lengthscale per column, would fill megabytes."""
 
 LEAST_SUBSPACE_COLUMNS = 201
 """From this many columns on random subspaces take part. On 13 functions of 300 columns, each with
