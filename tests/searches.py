@@ -10,9 +10,9 @@ from histories import make_domain
 
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio import influence
-from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
+from optuna_hdbo.portfolio.searches import influence
+from optuna_hdbo.portfolio.searches import restart
 
 
 START = [0.0, 1.0, 2.0, 3.0, 10.0]

@@ -109,6 +109,8 @@ class Observations:
     outside : BoolArray, shape (n,), or None
         Rows outside of the domain, of trials that had other ranges; ``None`` without any. They
         inform models, but there is nothing to improve on: no suggestion can be there.
+    ranks : FloatArray, shape (n,), or None
+        What observations are ranked by instead of ``y``, where values are noisy.
 
     Attributes
     ----------
@@ -132,6 +134,7 @@ class Observations:
     objectives: FloatArray | None = None
     signs: tuple[float, ...] = ()
     outside: BoolArray | None = None
+    ranks: FloatArray | None = None
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
@@ -187,6 +190,7 @@ class Observations:
             constraints=self.constraints[rows],
             objectives=None if self.objectives is None else self.objectives[rows],
             outside=outside if outside is not None and outside.any() else None,
+            ranks=None if self.ranks is None else self.ranks[rows],
         )
 
     def shares_rows_with(self, other: Observations) -> bool:

@@ -20,7 +20,7 @@ from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.portfolio.hdbo import SIDE
-from optuna_hdbo.portfolio.restart import KEY as RESTART
+from optuna_hdbo.portfolio.searches.restart import KEY as RESTART
 
 
 if TYPE_CHECKING:

@@ -16,17 +16,18 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
-from optuna_hdbo.portfolio import branches
-from optuna_hdbo.portfolio import few
-from optuna_hdbo.portfolio import focused
-from optuna_hdbo.portfolio import restart
-from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
 from optuna_hdbo.portfolio.panel import may_refine
 from optuna_hdbo.portfolio.quadratic import Quadratic
+from optuna_hdbo.portfolio.searches import branches
+from optuna_hdbo.portfolio.searches import few
+from optuna_hdbo.portfolio.searches import focused
+from optuna_hdbo.portfolio.searches import restart
+from optuna_hdbo.portfolio.searches import zoom
 
 
 SIDE = "box_side"
@@ -64,6 +65,7 @@ class HDBO:
         takes_part = VALLEY in self.names
         self._valley = self._everywhere if takes_part else Panel({VALLEY: Quadratic()})
         self._several = EXPERTS["global"].build(deterministic_objective)
+        self._ranking = Ranking(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
         """Let every expert check its settings."""
@@ -82,6 +84,7 @@ class HDBO:
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
+        seen = self._ranking.of(domain, seen)
         of_all = zoom.without_boxes(seen)
         zoomed = self._zoom(domain, seen, of_all, streams)
         if zoomed is not None:

@@ -65,7 +65,9 @@ class HDBOSampler(MethodSampler):
         Names out of the list above; ``None`` for all default ones that suit the search space. A
         study with several objectives has one model per objective instead of experts.
     deterministic_objective : bool or None
-        Whether equal parameters give equal values; ``None`` if that is unknown.
+        Whether equal parameters give equal values. With ``False``, trials are ranked by their
+        posterior means instead of their values. With ``None``, this begins once trials that are
+        close together show that the values are noisy.
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int

@@ -17,10 +17,10 @@ from histories import make_domain
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio import branches
-from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.searches import branches
+from optuna_hdbo.portfolio.searches import restart
 
 
 DOMAIN = replace(

@@ -24,14 +24,14 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
-from optuna_hdbo.portfolio import few
-from optuna_hdbo.portfolio import influence
-from optuna_hdbo.portfolio import restart
-from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.searches import few
+from optuna_hdbo.portfolio.searches import influence
+from optuna_hdbo.portfolio.searches import restart
+from optuna_hdbo.portfolio.searches import zoom
 
 
 @pytest.fixture(autouse=True)

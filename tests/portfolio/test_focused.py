@@ -22,15 +22,15 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
-from optuna_hdbo.portfolio import few
-from optuna_hdbo.portfolio import focused
-from optuna_hdbo.portfolio import influence
-from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import MOST_REFINED
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import WINDOW
+from optuna_hdbo.portfolio.searches import few
+from optuna_hdbo.portfolio.searches import focused
+from optuna_hdbo.portfolio.searches import influence
+from optuna_hdbo.portfolio.searches import zoom
 
 
 @pytest.fixture(autouse=True)

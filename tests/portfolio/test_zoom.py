@@ -16,16 +16,16 @@ from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
-from optuna_hdbo.portfolio import zoom
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.hdbo import SIDE
-from optuna_hdbo.portfolio.zoom import FIRST_SIDE
-from optuna_hdbo.portfolio.zoom import LEAST_COLUMNS
-from optuna_hdbo.portfolio.zoom import LEAST_SIDE
-from optuna_hdbo.portfolio.zoom import PATIENCE
-from optuna_hdbo.portfolio.zoom import SHRINK
-from optuna_hdbo.portfolio.zoom import STALLED
+from optuna_hdbo.portfolio.searches import zoom
+from optuna_hdbo.portfolio.searches.zoom import FIRST_SIDE
+from optuna_hdbo.portfolio.searches.zoom import LEAST_COLUMNS
+from optuna_hdbo.portfolio.searches.zoom import LEAST_SIDE
+from optuna_hdbo.portfolio.searches.zoom import PATIENCE
+from optuna_hdbo.portfolio.searches.zoom import SHRINK
+from optuna_hdbo.portfolio.searches.zoom import STALLED
 
 
 DOMAIN = make_domain(None, None)

@@ -93,18 +93,20 @@ def merits(seen: Observations) -> FloatArray:
 
     Those outside of the domain rank below all others.
     """
-    rank = seen.y if not seen.constraints.shape[1] else _less_violations(seen)
+    rank = seen.y if seen.ranks is None else seen.ranks
+    if seen.constraints.shape[1]:
+        rank = _less_violations(seen, rank)
     return rank if seen.outside is None else np.where(seen.outside, rank.min() - 1.0, rank)
 
 
-def _less_violations(seen: Observations) -> FloatArray:
+def _less_violations(seen: Observations, rank: FloatArray) -> FloatArray:
     violation = np.zeros(len(seen.y))
     for column in finite_constraints(seen).T:
         told = ~np.isnan(column)
         _, _, scale = standardise(column[told])
         violation[told] += np.maximum(column[told], 0.0) / scale
-    worse = seen.y.min() - 1.0 - np.minimum(violation, 1e6)
-    return np.where(violation <= 0.0, seen.y, worse)
+    worse = rank.min() - 1.0 - np.minimum(violation, 1e6)
+    return np.where(violation <= 0.0, rank, worse)
 
 
 def rejecting(seen: Observations) -> Observations:

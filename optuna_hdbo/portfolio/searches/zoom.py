@@ -35,7 +35,7 @@ from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.credit import is_ahead
 from optuna_hdbo.portfolio.credit import succeeded
 from optuna_hdbo.portfolio.credit import successes
-from optuna_hdbo.portfolio.restart import has_converged
+from optuna_hdbo.portfolio.searches.restart import has_converged
 
 
 KEY, INNER = "zoom", "inner"

@@ -23,9 +23,9 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo.portfolio.restart import SHARE
-from optuna_hdbo.portfolio.restart import Search
-from optuna_hdbo.portfolio.restart import has_converged
+from optuna_hdbo.portfolio.searches.restart import SHARE
+from optuna_hdbo.portfolio.searches.restart import Search
+from optuna_hdbo.portfolio.searches.restart import has_converged
 
 
 BRANCH = "branch"

@@ -25,12 +25,12 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
-from optuna_hdbo.portfolio import few
-from optuna_hdbo.portfolio import restart
 from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import may_refine
 from optuna_hdbo.portfolio.panel import refines
+from optuna_hdbo.portfolio.searches import few
+from optuna_hdbo.portfolio.searches import restart
 
 
 KEY = "focused"

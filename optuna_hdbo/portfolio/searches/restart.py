@@ -6,8 +6,8 @@ with random points. After that its experts see only these points and their own q
 search has converged as well, another one begins. If there are many columns, it moves the few that
 matter under a fit, and leaves the others at their best values. It is short then, and ends
 where it comes back to the best point. Where that fit explains the objective, the searches of
-:mod:`optuna_hdbo.portfolio.few` take its place. If many columns matter, there is no search afresh:
-it would need too many trials to find anything.
+:mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is no
+search afresh: it would need too many trials to find anything.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio import influence
 from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.searches import influence
 
 
 KEY = "restart"

@@ -1,0 +1,1 @@
+"""Where the experts search besides the whole domain: afresh, few columns, boxes, branches."""

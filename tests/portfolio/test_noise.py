@@ -1,0 +1,199 @@
+"""Noise: how close pairs tell it, and what observations are ranked by under it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from histories import make_domain
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.observations import MOST_MODELLED
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo.methods.base import Streams
+from optuna_hdbo.portfolio import noise
+from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.noise import Ranking
+from optuna_hdbo.portfolio.noise import noise_of_close_pairs
+from optuna_hdbo.portfolio.searches import restart
+
+
+DOMAIN = make_domain(None, None)
+
+
+def fit_of(share: float, n: int = 20) -> dict[str, Any]:
+    """Return the global expert's record of a fit that takes a share of the variance for noise."""
+    return {
+        noise.FIT: {
+            "n": n,
+            "cycle": 0,
+            "log_likelihood": 0.0,
+            "kind": "matern52",
+            "groups": [list(DOMAIN.names)],
+            "lengthscales": [0.5, 0.5],
+            "scales": [1.0 - share],
+            "noise": share,
+        }
+    }
+
+
+def study(noisy: float, *, share: float = 0.5, n: int = 40, close: bool = True) -> Observations:
+    """Return values of a slope with this much noise, many of them in a corner if ``close``."""
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 2))
+    if close:
+        X[n // 2 :] = 0.4 + 0.01 * X[n // 2 :]
+    else:
+        X = np.array([[i % 8, i // 8] for i in range(n)]) / max(7, n // 8)
+    values = X.sum(axis=1) + noisy * rng.standard_normal(n)
+    return Observations.from_arrays(X, values, records=[Record(n - 1, "complete", fit_of(share))])
+
+
+def by_hand(X: np.ndarray, y: np.ndarray) -> float | None:
+    """Return what :func:`noise_of_close_pairs` does, pair by pair."""
+    X, y = X[-noise.LATEST :], y[-noise.LATEST :]
+    pairs = []
+    for j in range(len(X)):
+        for i in range(j):
+            distance = float(np.sqrt(np.mean((X[i] - X[j]) ** 2)))
+            if distance <= noise.NEAR:
+                pairs.append((distance, (y[i] - y[j]) ** 2 / 2.0))
+    if len(pairs) < noise.FEWEST_PAIRS:
+        return None
+    return float(np.median([half for _, half in sorted(pairs)[: noise.MOST_PAIRS]])) / 0.4549
+
+
+@given(st.integers(2, 40), st.integers(1, 4), st.floats(0.003, 0.1), st.integers(0, 99))
+def test_close_pairs_are_found_and_averaged_as_by_hand(
+    n: int, n_columns: int, width: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = width * rng.random((n, n_columns)), rng.standard_normal(n)
+    expected = by_hand(X, y)
+    found = noise_of_close_pairs(X, y)
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_close_pairs_tell_the_variance_of_the_noise() -> None:
+    rng = np.random.default_rng(0)
+    # Twenty pairs far from each other: the differences of the ten closest ones are independent.
+    centres = np.repeat(np.arange(20.0), 2)[:, None]
+    found = [
+        noise_of_close_pairs(centres + 0.005 * rng.random((40, 1)), 0.3 * rng.standard_normal(40))
+        for _ in range(400)
+    ]
+    assert np.median(np.array(found, np.float64)) == pytest.approx(0.09, rel=0.15)
+
+
+def test_pairs_that_straddle_a_cliff_are_no_noise() -> None:
+    X = np.repeat(np.arange(12.0), 2)[:, None]
+    y = np.zeros(24)
+    y[[1, 5, 11]] = 7.0
+    assert noise_of_close_pairs(X, y) == 0.0
+
+
+def test_only_the_latest_observations_are_compared() -> None:
+    X = np.arange(noise.LATEST + 20.0)[:, None]
+    X[:20] = 0.0
+    assert noise_of_close_pairs(X, X[:, 0]) is None
+    X[-20:] = 0.0
+    assert noise_of_close_pairs(X, np.zeros(len(X))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("deterministic", "seen", "expected"),
+    [
+        (None, study(0.3), True),
+        (False, study(0.3), True),
+        (True, study(0.3), False),
+        (None, study(0.3, close=False), False),  # nothing confirms the noise of the fit
+        (False, study(0.3, close=False), True),
+        (None, study(0.0), False),  # close pairs refute it
+        (False, study(0.0), False),
+        (None, study(0.3, share=0.05), False),  # so little could be structure
+        (False, study(0.3, share=0.05), True),
+        (False, study(0.3, share=0.5 * noise.LEAST_SHARE), False),
+        (False, study(0.3, n=noise.LEAST_OBSERVATIONS - 1), False),
+    ],
+)
+def test_observations_are_ranked_by_a_model_where_noise_is_known(
+    deterministic: bool | None, seen: Observations, *, expected: bool
+) -> None:
+    ranked = Ranking(deterministic).of(DOMAIN, seen)
+    assert (ranked.ranks is not None) == expected
+    assert expected or ranked is seen
+
+
+@pytest.mark.parametrize("n", [40, MOST_MODELLED + 60])
+def test_ranks_are_posterior_means(n: int) -> None:
+    seen = study(1.0, n=n)
+    ranked = Ranking(None).of(DOMAIN, seen)
+    fitted = Fitted.from_json(fit_of(0.5)[noise.FIT], DOMAIN)
+    assert fitted is not None
+    rows = np.arange(n)
+    if n > MOST_MODELLED:
+        rows = modelled_rows(seen.y)
+    of_noise = fitted.kernel.noise * np.eye(len(rows))
+    weights = np.linalg.solve(fitted.kernel.gram(seen.X[rows]) + of_noise, seen.y[rows])
+    expected = fitted.kernel.cross(seen.X[rows], seen.X) @ weights
+    assert ranked.ranks is not None
+    np.testing.assert_allclose(ranked.ranks, expected, atol=1e-6)
+
+
+def test_a_fit_of_a_later_search_does_not_count() -> None:
+    seen = study(0.3)
+    later = Record(39, "complete", {**fit_of(0.5), restart.KEY: 30})
+    assert Ranking(False).of(DOMAIN, replace(seen, records=[later])).ranks is None
+
+
+def test_there_are_no_ranks_in_domains_with_branches() -> None:
+    domain, seen = make_domain(None, None), study(0.3)
+    object.__setattr__(domain, "gates", {"x1": object()})
+    assert Ranking(False).of(domain, seen) is seen
+
+
+def test_merits_are_the_ranks_and_infeasible_ones_are_below() -> None:
+    seen = Ranking(None).of(DOMAIN, study(0.3))
+    np.testing.assert_array_equal(merits(seen), seen.ranks)
+    np.testing.assert_array_equal(merits(seen.at(np.array([3, 7]))), merits(seen)[[3, 7]])
+    best = int(np.argmax(merits(seen)))
+    constraints = np.full((40, 1), -1.0)
+    constraints[best] = 2.0
+    found = merits(replace(seen, constraints=constraints))
+    assert found.argmin() == best
+    others = np.arange(40) != best
+    np.testing.assert_array_equal(found[others], merits(seen)[others])
+
+
+def test_a_search_is_around_the_point_that_is_believed_best() -> None:
+    seen, lucky = study(0.3), 30  # one of many points in a corner
+    values = seen.values.copy()
+    values[lucky] = 4.0
+    seen = replace(seen, values=values)
+    rng = np.random.default_rng(0)
+    of_values = restart.next_turn(DOMAIN, seen, rng).first.best
+    np.testing.assert_array_equal(of_values, seen.X[lucky])
+    ranked = Ranking(False).of(DOMAIN, seen)
+    believed = restart.next_turn(DOMAIN, ranked, rng).first.best
+    assert believed.sum() > seen.X[lucky].sum() + 0.5
+
+
+@pytest.mark.parametrize("deterministic", [None, False])
+def test_without_noise_a_study_is_that_of_a_deterministic_objective(
+    deterministic: bool | None,
+) -> None:
+    seen = study(0.0, share=1e-6)
+    asked = [
+        HDBO(experts=["global"], deterministic_objective=known).suggest(DOMAIN, seen, Streams(0))
+        for known in (True, deterministic)
+    ]
+    np.testing.assert_array_equal(asked[0].x, asked[1].x)
