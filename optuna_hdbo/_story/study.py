@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
 
+from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._story.opinions import in_words
 from optuna_hdbo._story.queries import HONEST
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 RECENT = 20
 """The last so many finished trials tell whether a study still improves."""
-
-ENSEMBLE = "plain"
-"""What the records of the global expert's models begin with."""
 
 
 def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, Any]]:

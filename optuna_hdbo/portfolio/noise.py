@@ -21,13 +21,14 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import finite
 from optuna_hdbo.portfolio.searches import restart
 
 
-FIT = f"plain:{FEW_MATTER.key}"
+FIT = f"{ENSEMBLE}:{FEW_MATTER.key}"
 """Key under which the global expert keeps its fit."""
 
 LEAST_OBSERVATIONS = 20
@@ -81,10 +82,7 @@ class Ranking:
         if fitted is None or not self._is_noisy(fitted, seen):
             return seen
         posterior = self._cache.posterior(fitted, seen.X, seen.y, seen.pending[:0])
-        ranks = posterior.fitted_values()
-        if posterior.rows is not None:
-            of_modelled, ranks = ranks, posterior.mean(seen.X)
-            ranks[posterior.rows] = of_modelled
+        ranks = posterior.fitted_values() if posterior.rows is None else posterior.mean(seen.X)
         return replace(seen, ranks=ranks)
 
     def _is_noisy(self, fitted: Fitted, seen: Observations) -> bool:

@@ -50,6 +50,9 @@ COLD_EVERY = 16
 """Fits between two at which a cold start competes with the warm one. If the warm one explains
 nearly everything by noise, cold starts come four times as often."""
 
+ENSEMBLE = "plain"
+"""What the keys of the global expert's fits and evidence begin with."""
+
 
 @dataclass(frozen=True)
 class Belief:
@@ -170,7 +173,7 @@ class Ensemble:
     beliefs: tuple[Belief, ...]
     n_cyc: int | None = None
     bounds: Bounds = field(default_factory=Bounds)
-    name: str = "plain"
+    name: str = ENSEMBLE
     costly_from: float = math.inf
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
