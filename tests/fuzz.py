@@ -391,7 +391,7 @@ def fork(study: optuna.Study, moment: int, fresh: Callable[[], MethodSampler]) -
     reached.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(100)
+        signal.alarm(600)
         try:
             _ask_anew(study, trials, fresh)
         except BaseException:

@@ -281,7 +281,7 @@ def test_a_continuous_point_is_not_evaluated_twice_at_a_time() -> None:
 def test_threads_share_a_sampler() -> None:
     sampler = FakeSampler(seed=0, n_startup_trials=5)
     study = optuna.create_study(sampler=sampler)
-    barrier = threading.Barrier(4, timeout=20)
+    barrier = threading.Barrier(4, timeout=600)
 
     def objective(trial: optuna.Trial) -> float:
         value = two_floats(trial)
@@ -721,7 +721,7 @@ except AttributeError as error:
 else:
     raise AssertionError
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
 
 
 def test_every_public_name_exists() -> None:

@@ -130,7 +130,7 @@ def answers(url: str, server: subprocess.Popen[bytes]) -> bool:
 
     engine = sqlalchemy.create_engine(url)
     try:
-        for _ in range(150):
+        for _ in range(1000):
             try:
                 with engine.connect():
                     return True
@@ -153,8 +153,8 @@ def grpc_proxy(url: str) -> Iterator[str]:
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         proxy = open_storage(f"grpc://localhost:{port}")
-        proxy.wait_server_ready(timeout=60)  # type: ignore[attr-defined]
+        proxy.wait_server_ready(timeout=600)  # type: ignore[attr-defined]
         yield f"grpc://localhost:{port}"
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(600)

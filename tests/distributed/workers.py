@@ -53,8 +53,11 @@ def optimise(url: str, names: list[tuple[str, str]], n_trials: int) -> None:
 
 
 def hang(url: str, study_name: str, sampler: str, seconds: float) -> None:
-    """Work with heartbeats, on trials that do not end; the process does not, either."""
-    storage = heartbeat_storage(url)
+    """Work with heartbeats, on trials that do not end; the process does not, either.
+
+    It never takes another worker for dead: on a busy machine a heartbeat can be late.
+    """
+    storage = heartbeat_storage(url, grace=int(2 * PATIENCE))
     study = optuna.load_study(
         study_name=study_name,
         storage=storage,
@@ -70,15 +73,15 @@ def hang(url: str, study_name: str, sampler: str, seconds: float) -> None:
 
 
 def heartbeat_storage(
-    url: str, callback: Any = None, interval: int = 1
+    url: str, callback: Any = None, grace: int = 2
 ) -> optuna.storages.RDBStorage:
     parameters = inspect.signature(optuna.storages.RDBStorage).parameters
     name = "heartbeat_stale_trial_callback"
     callbacks = {name if name in parameters else "failed_trial_callback": callback}
     return optuna.storages.RDBStorage(
         url,
-        heartbeat_interval=interval,
-        grace_period=2 * interval,
+        heartbeat_interval=1,
+        grace_period=grace,
         **callbacks,
         engine_kwargs={"connect_args": {"timeout": 60}} if url.startswith("sqlite") else {},
     )

@@ -160,4 +160,4 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     assert parent.stdout.readline() == b"started\n"
     parent.kill()
     # The worker inherited the pipe: it is at its end when no process is left to write to it.
-    parent.communicate(timeout=30)
+    parent.communicate(timeout=600)
