@@ -133,7 +133,7 @@ FIRST = (
 )
 """The files and folders that the suite begins with, in this order."""
 
-PATIENCE = 60.0
+PATIENCE = 600.0
 """Seconds for which a worker waits for another one to collect."""
 
 
