@@ -22,6 +22,7 @@ import optuna
 import pytest
 from fakes import STORAGES
 from histories import INTERPRETED
+from histories import PATIENCE
 from histories import THOROUGH
 from hypothesis.internal.conjecture import providers
 
@@ -132,9 +133,6 @@ FIRST = (
     "test_security",
 )
 """The files and folders that the suite begins with, in this order."""
-
-PATIENCE = 600.0
-"""Seconds for which a worker waits for another one to collect."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

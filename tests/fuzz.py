@@ -19,6 +19,7 @@ from typing import Any
 import optuna
 from ctrl_c import at_line
 from ctrl_c import interrupted
+from histories import PATIENCE
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
@@ -391,7 +392,7 @@ def fork(study: optuna.Study, moment: int, fresh: Callable[[], MethodSampler]) -
     reached.wait()
     child = os.fork()
     if child == 0:
-        signal.alarm(600)
+        signal.alarm(int(PATIENCE))
         try:
             _ask_anew(study, trials, fresh)
         except BaseException:

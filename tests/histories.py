@@ -39,6 +39,13 @@ THOROUGH = os.environ.get("HDBO_THOROUGH", "0") not in ("", "0")
 """Whether tests of processes and storages run with every sampler, which takes half an hour."""
 
 
+PATIENCE = 900.0
+"""Seconds for which a test waits for a process, a thread or a server. Whatever takes longer hangs.
+
+A busy machine with an empty cache takes minutes.
+"""
+
+
 def method_classes() -> dict[str, Callable[..., Method]]:
     """Return the methods of the package by name: every class of ``methods`` that suggests."""
     found = {}

