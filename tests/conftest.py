@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import logging
+import sqlite3
 import sys
 import time
 from collections.abc import Generator
@@ -20,8 +21,10 @@ from pathlib import Path
 import hypothesis
 import optuna
 import pytest
+import sqlalchemy
 from fakes import STORAGES
 from histories import INTERPRETED
+from histories import N_EXAMPLES
 from histories import PATIENCE
 from histories import THOROUGH
 from hypothesis.internal.conjecture import providers
@@ -57,45 +60,12 @@ if INTERPRETED and not THOROUGH:
     # have their tests elsewhere.
     collect_ignore = WHOLE
 
-UNTRACED = (
-    *WHOLE,
-    "core",  # traced without JIT
-    "jit",
-    "baselines/test_contract.py",
-    "methods/test_method_contract.py",
-    "methods/test_soo.py",
-    "test_code_blocks.py",
-    "test_constraints.py",
-    "test_evidence.py",
-    "test_figures.py",
-    "test_hostile_records.py",
-    "test_large_discrete.py",
-    "test_layering.py",
-    "test_trees.py",
-)
-"""What coverage leaves out with JIT: tracing takes half as long again, and others run the same."""
-
-LONG_LOOPS = (
-    "core/gp/test_fit",
-    "core/gp/test_posterior.py",
-    "core/maximise/test_in_subspaces.py",
-    "core/maximise/test_multistart.py",
-    "core/maximise/test_several.py",
-    "core/models",
-    "core/test_",
-)
-"""What is traced with JIT instead of without it, where tracing takes longer than the loops.
-
-Other tests, which are traced there, run the same loops.
-"""
-
-# The same examples every time: a failure that comes and goes helps nobody. Fewer where loops are
-# interpreted: everything else has had its examples with compiled ones.
+# The same examples every time: a failure that comes and goes helps nobody.
 hypothesis.settings.register_profile(
     "suite",
     derandomize=True,
     deadline=None,
-    max_examples=100 if THOROUGH else 30 if INTERPRETED else 60,
+    max_examples=N_EXAMPLES,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],  # a busy machine is no failure
 )
 hypothesis.settings.load_profile("suite")
@@ -165,6 +135,13 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     return (yield)
 
 
+@sqlalchemy.event.listens_for(sqlalchemy.engine.Engine, "connect")
+def without_waiting_for_the_disk(connection: object, _: object) -> None:
+    """Tell SQLite not to wait for the disk after every statement: no test ends the system."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA synchronous=OFF").close()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
     """Let the garbage collector work again, on what is made from here on."""
@@ -172,7 +149,7 @@ def pytest_runtestloop() -> None:
     gc.freeze()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have to come first, and keep the order of everything else."""
 
     def rank(item: pytest.Item) -> int:
@@ -180,12 +157,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
 
     items.sort(key=rank)
-    if config.pluginmanager.hasplugin("_cov"):
-        for item in items:
-            name = item.path.relative_to(HERE).as_posix()
-            loops = name.startswith(LONG_LOOPS)
-            if loops if INTERPRETED else name.startswith(UNTRACED) and not loops:
-                item.add_marker("no_cover")
 
 
 @pytest.fixture(autouse=True)

@@ -31,7 +31,8 @@ PUBLISHED_BASELINES: dict[str, Create] = {
     for name, sampler in BASELINES.items()
     if hasattr(sampler, "as_published")
 }
-EVERY = {**SAMPLERS, **PUBLISHED}
+EVERY = {**SAMPLERS, **PUBLISHED} if THOROUGH else SAMPLERS
+"""Samplers of the tests of whole studies. tests/methods has the methods' published settings."""
 
 ACROSS_PROCESSES = list(SAMPLERS) if THOROUGH else ["AddGPUCBSampler", "BaMSOOSampler"]
 """Samplers that tests of processes and storages use: one with a model, and one with a tree.

@@ -8,9 +8,11 @@ import json
 import os
 import pkgutil
 from collections.abc import Callable
+from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -31,12 +33,18 @@ from optuna_hdbo.methods.base import State
 from optuna_hdbo.methods.base import Suggestion
 
 
+Case = TypeVar("Case")
+
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 """Whether compiled functions run as plain Python, a hundred times slower."""
 
 
 THOROUGH = os.environ.get("HDBO_THOROUGH", "0") not in ("", "0")
-"""Whether tests of processes and storages run with every sampler, which takes half an hour."""
+"""Whether tests run with every sampler, every setting and many examples, which takes hours."""
+
+
+N_EXAMPLES = 100 if THOROUGH else 10 if INTERPRETED else 30
+"""Examples of a property, the same ones every time. They have had more of them when it was new."""
 
 
 PATIENCE = 900.0
@@ -68,7 +76,16 @@ def affordable(compiled: int, interpreted: int) -> int:
     return interpreted if INTERPRETED else compiled
 
 
+def some(cases: Iterable[Case], n: int) -> list[Case]:
+    """Return n of the cases, spread evenly from the first to the last; all with ``THOROUGH``."""
+    found = list(cases)
+    if THOROUGH or len(found) <= n:
+        return found
+    return [found[i * (len(found) - 1) // (n - 1)] for i in range(n)]
+
+
 dear = pytest.mark.skipif(INTERPRETED and not THOROUGH, reason="takes long in plain Python")
+thorough = pytest.mark.skipif(not THOROUGH, reason="takes long: set HDBO_THOROUGH=1")
 
 
 def steps(n: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import optuna
 import pytest
+from histories import some
 
 
 pytest.importorskip("matplotlib")
@@ -60,7 +61,7 @@ def one_dashboard(make: ModuleType) -> Iterator[None]:
 NAMES = sorted(path.stem for path in FIGURES.glob("*/*.py"))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some(NAMES, 6))
 def test_every_script_draws_its_figure(
     name: str, make: ModuleType, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from histories import N_EXAMPLES
 from hypothesis import assume
 from hypothesis import given
 from hypothesis import settings
@@ -95,7 +96,7 @@ EVERY_KIND = st.one_of(
 positions = st.floats(0, 1)
 
 
-@settings(max_examples=600)
+@settings(max_examples=6 * N_EXAMPLES)
 @given(EVERY_KIND, positions)
 def test_every_position_decodes_to_an_admissible_python_value(
     distribution: BaseDistribution, position: float
@@ -126,7 +127,7 @@ def test_every_position_decodes_to_an_admissible_python_value(
         assert encoded_again[0] == pytest.approx(row[0], abs=1e-9)
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * N_EXAMPLES)
 @given(EVERY_KIND, st.integers(0, 2**32))
 def test_draws_are_admissible(distribution: BaseDistribution, seed: int) -> None:
     assume(has_room_in_storage(distribution))
@@ -488,7 +489,7 @@ def test_nobody_can_change_what_is_common() -> None:
 # what trees rest on ------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=3 * N_EXAMPLES)
 @given(EVERY_KIND, positions)
 def test_the_row_of_a_trial_is_known_before_it_runs(
     distribution: BaseDistribution, position: float

@@ -9,6 +9,7 @@ from typing import Any
 import fuzz
 import optuna
 import pytest
+from histories import THOROUGH
 from histories import affordable
 from optuna.trial import TrialState
 from work import counted
@@ -133,7 +134,7 @@ def test_a_sampler_that_comes_anew_asks_for_the_same(objective: Objective, creat
     study = optuna.create_study(sampler=create(**settings))
     if objective is failing_centre:
         study.enqueue_trial({"x0": 0.0, "x1": 0.0})
-    run(study, objective, affordable(20, 8), lambda: create(**settings))
+    run(study, objective, affordable(14, 8), lambda: create(**settings))
 
 
 # spaces that come to an end ----------------------------------------------------------------------
@@ -183,7 +184,7 @@ def test_floats_of_a_fine_step_are_asked_for_once(create: Create) -> None:
 @every_sampler
 def test_all_settings_of_booleans_are_tried(create: Create) -> None:
     """Where the best one is the last of all cells, which once took the memory of the machine."""
-    n = affordable(9, 4)
+    n = 9 if THOROUGH else affordable(7, 4)
 
     def objective(trial: optuna.Trial) -> float:
         return sum((trial.suggest_categorical(f"b{i}", [0, 1]) - 1) ** 2 for i in range(n))

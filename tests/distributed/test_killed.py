@@ -15,6 +15,7 @@ import workers
 from exported import ACROSS_PROCESSES
 from histories import INTERPRETED
 from histories import PATIENCE
+from histories import thorough
 from optuna.trial import TrialState
 
 import optuna_hdbo
@@ -28,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Heartbeat of storage"),  # said of study.ask
 ]
 
-N_KILLED = 3
+N_KILLED = 2
 N_BEFORE = 5
 
 
@@ -46,7 +47,7 @@ class Watched:
         sampler._method.suggest = watch  # type: ignore[method-assign, assignment]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=thorough)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgresql":
         found = request.getfixturevalue("postgres_url")

@@ -19,7 +19,7 @@ def test_storages_agree(name: str, create_study: Callable[[], optuna.Study]) -> 
     studies = [optuna.create_study(), create_study()]
     for study in studies:
         study.sampler = create(seed=2, n_startup_trials=4)
-        study.optimize(mixed_objective, n_trials=affordable(10, 6))
+        study.optimize(mixed_objective, n_trials=affordable(8, 6))
     assert [t.params for t in studies[0].trials] == [t.params for t in studies[1].trials]
     assert [t.system_attrs for t in studies[0].trials] == [
         t.system_attrs for t in studies[1].trials

@@ -8,11 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from histories import affordable
 from histories import make_domain
 from histories import steps
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
@@ -38,7 +36,6 @@ DISTRIBUTIONS: list[BaseDistribution] = [
     CategoricalDistribution(list("abcde")),
 ]
 every_distribution = pytest.mark.parametrize("distribution", DISTRIBUTIONS, ids=str)
-some = settings(max_examples=affordable(60, 15), deadline=None)
 
 
 def size_of(distribution: BaseDistribution) -> int:
@@ -46,7 +43,6 @@ def size_of(distribution: BaseDistribution) -> int:
 
 
 @every_distribution
-@some
 @given(data=st.data())
 def test_the_place_of_a_value_is_where_its_trial_is_observed(
     distribution: BaseDistribution, data: st.DataObject
@@ -64,7 +60,6 @@ def test_the_place_of_a_value_is_where_its_trial_is_observed(
 
 
 @every_distribution
-@some
 @given(data=st.data())
 def test_a_side_is_divided_into_parts_with_values_at_the_nearest_borders(
     distribution: BaseDistribution, data: st.DataObject
@@ -90,7 +85,6 @@ def test_a_side_is_divided_into_parts_with_values_at_the_nearest_borders(
 
 
 @every_distribution
-@some
 @given(data=st.data())
 def test_the_point_of_a_cell_is_the_value_that_owns_its_centre(
     distribution: BaseDistribution, data: st.DataObject

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from histories import affordable
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -56,7 +55,6 @@ def fronts(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return np.array(rows), np.array(draw(st.lists(numbers, min_size=k, max_size=k)))
 
 
-@settings(max_examples=affordable(100, 15))
 @given(fronts(), st.integers(0, 10**6))
 def test_hypervolume_improvement_is_a_sum_over_cells(
     front: tuple[np.ndarray, np.ndarray], seed: int
@@ -135,7 +133,6 @@ def test_improvements_that_underflow_are_flat() -> None:
     assert not by_variance[0].any()
 
 
-@settings(max_examples=affordable(60, 8))
 @given(st.integers(1, 5), st.integers(0, 10**6))
 def test_directed_improvement_is_an_integral(k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -168,7 +165,6 @@ def test_directed_improvement_of_one_objective_is_the_expected_improvement() -> 
     np.testing.assert_allclose(got[3:], far, atol=0.03)
 
 
-@settings(max_examples=affordable(60, 10))
 @given(fronts(), st.integers(0, 2**6 - 1))
 def test_count_dominating(front: tuple[np.ndarray, np.ndarray], marks: int) -> None:
     Y, _ = front

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
+from histories import THOROUGH
 from histories import Ledger
 from histories import affordable
 from histories import is_admissible
@@ -89,7 +90,7 @@ def bound_at(
 
 
 @pytest.mark.parametrize("maximiser", ["direct", "gradient"])
-@pytest.mark.parametrize("seed", range(affordable(3, 1)))
+@pytest.mark.parametrize("seed", range(3 if THOROUGH else 1))
 def test_every_query_is_that_of_algorithm_1(maximiser: Any, seed: int) -> None:
     domain = make_domain(*[None] * 4)
     ledger = Ledger.started(domain, 10, additive, seed)
@@ -108,7 +109,7 @@ def test_every_query_is_that_of_algorithm_1(maximiser: Any, seed: int) -> None:
         "noise": 0.01,
     }
     ledger.records.append(Record(0, "complete", {ADDITIVE_FIT: record}))
-    for _ in range(affordable(5, 2)):
+    for _ in range(affordable(4, 2)):
         seen = ledger.seen()
         (suggestion,) = ledger.run(method, 1, seed)
         kernel = fitted_of(ledger)[0].kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -17,6 +18,7 @@ from histories import affordable
 from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
+from histories import some
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.information import gained
@@ -168,9 +170,13 @@ def admitted(ledger: Ledger, most: float) -> Observations:
     return replace(seen, constraints=seen.X[:, :1] - most)
 
 
-@pytest.mark.parametrize("exploration", ["mi", "ucb", "variance"])
-@pytest.mark.parametrize("groups", [None, [["x0"], ["x1"]]])
-@pytest.mark.parametrize("alternate", [True, False])
+@pytest.mark.parametrize(
+    ("exploration", "groups", "alternate"),
+    some(
+        itertools.product(["mi", "ucb", "variance"], [None, [["x0"], ["x1"]]], [True, False]),
+        4,
+    ),
+)
 def test_what_constraints_forbid_is_not_asked(
     exploration: Any, groups: Any, alternate: bool
 ) -> None:

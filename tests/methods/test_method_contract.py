@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
+from histories import THOROUGH
 from histories import Ledger
 from histories import affordable
 from histories import bowl
@@ -86,7 +87,9 @@ METHODS |= {
 if INTERPRETED:  # other settings take the same loops
     METHODS = dict(DEFAULTS)
 
-every_method = pytest.mark.parametrize("build", list(METHODS.values()), ids=list(METHODS))
+every_setting = pytest.mark.parametrize("build", list(METHODS.values()), ids=list(METHODS))
+FEWER = METHODS if THOROUGH else DEFAULTS
+every_method = pytest.mark.parametrize("build", list(FEWER.values()), ids=list(FEWER))
 every_domain = pytest.mark.parametrize("domain", list(DOMAINS.values()), ids=list(DOMAINS))
 
 
@@ -106,15 +109,15 @@ def assert_sane(domain: Domain, suggestion: Suggestion) -> None:
     assert len(written(suggestion)) < 200 + (200 + 60 * (len(domain) + 1)) * max(1, len(fits))
 
 
-@every_method
-@pytest.mark.parametrize("name", ["mixed", "continuous"])
+@every_setting
+@pytest.mark.parametrize("name", ["mixed", "continuous"] if THOROUGH else ["mixed"])
 def test_memory_is_only_a_cache(build: Callable[[], Method], name: str) -> None:
     """A fresh instance and a long-lived one agree exactly, with points pending now and then."""
     domain = DOMAINS[name]
     ledger = Ledger.started(domain)
     old = build()
     rng = np.random.default_rng(3)
-    for step in range(affordable(9, 4)):
+    for step in range(affordable(6, 4)):
         pending = domain.sample(rng, int(rng.integers(3))) if step % 4 == 1 else []
         suggestion = ask(old, ledger, pending=pending)
         again = ask(build(), ledger, pending=pending)
@@ -126,7 +129,7 @@ def test_memory_is_only_a_cache(build: Callable[[], Method], name: str) -> None:
         ledger.observe(suggestion.x)
 
 
-@every_method
+@every_setting
 @every_domain
 def test_points_are_admissible(build: Callable[[], Method], domain: Domain) -> None:
     method = build()
@@ -135,7 +138,7 @@ def test_points_are_admissible(build: Callable[[], Method], domain: Domain) -> N
         assert_sane(domain, suggestion)
 
 
-@every_method
+@every_setting
 def test_an_exhausted_domain_is_searched_completely_first(build: Callable[[], Method]) -> None:
     domain = make_domain(2, "3", 2)
     ledger = Ledger.started(domain, 1)
@@ -194,7 +197,7 @@ def test_seeds_and_steps_decide(name: str) -> None:
             assert draws or not differ(changes)
 
 
-@every_method
+@every_setting
 def test_values_decide(build: Callable[[], Method]) -> None:
     """Two studies part once a suggestion depends on values of the opposite sign."""
     studies = [

@@ -38,7 +38,7 @@ def test_every_point_lies_on_a_subspace(d: int, settings: dict[str, Any]) -> Non
     for name in ("continuous", "mixed"):
         ledger = Ledger.started(DOMAINS[name], 6)
         method = MSUCB(**{**settings, "d": d})
-        for _ in range(affordable(8, 2)):
+        for _ in range(affordable(4, 2)):
             seen = ledger.seen()
             suggestion = method.suggest(ledger.domain, seen, Streams(0))
             spaces = MSUCB(**{**settings, "d": d}).subspaces(ledger.domain, seen, Streams(0))
@@ -144,7 +144,7 @@ def test_what_constraints_forbid_is_not_asked(settings: dict[str, Any]) -> None:
 
     ledger = Ledger.started(make_domain(*[None] * 3), 20, hill)
     method = MSUCB(**settings)
-    for _ in range(affordable(16, 2)):
+    for _ in range(affordable(12, 2)):
         seen = ledger.seen()
         seen = replace(seen, constraints=seen.X[:, :1] - 0.4)
         suggestion = method.suggest(ledger.domain, seen, Streams(0))

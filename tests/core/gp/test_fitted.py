@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from histories import DOMAINS
-from histories import affordable
 from histories import make_domain
 from histories import make_kernel
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.domain import Domain
@@ -346,7 +344,6 @@ Change = tuple[str, int]
     ),
     st.sampled_from(["mixed", "continuous", "discrete"]),
 )
-@settings(max_examples=affordable(100, 10))
 def test_a_cached_factor_gives_what_a_new_one_gives(changes: list[Change], name: str) -> None:
     """Bit by bit, whatever happens to the history between two questions."""
     domain = DOMAINS[name]

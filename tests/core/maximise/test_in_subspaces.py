@@ -12,7 +12,6 @@ from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
@@ -178,7 +177,6 @@ def test_known_points_are_not_asked_again_until_nothing_is_left() -> None:
     assert len({x.tobytes() for x in known}) == 6
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     step=st.integers(0, 40),
     n0=st.integers(1, 50),

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
+from histories import THOROUGH
 from histories import affordable
 from histories import dear
 from histories import make_domain
 from histories import make_kernel
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
@@ -127,7 +127,6 @@ def test_random_groups_are_random() -> None:
     n=st.integers(0, 12),
     seed=st.integers(0, 100),
 )
-@settings(max_examples=affordable(50, 10))
 def test_a_search_returns_a_partition_and_never_a_less_likely_one(
     kind: str, n_columns: int, size: int, n: int, seed: int
 ) -> None:
@@ -252,7 +251,7 @@ def labels(groups: Sequence[np.ndarray]) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("seed", range(affordable(3, 1)))
+@pytest.mark.parametrize("seed", range(3 if THOROUGH else 1))
 @pytest.mark.parametrize(
     ("search_kind", "n", "kind", "lengthscale"),
     [

@@ -14,6 +14,7 @@ from histories import affordable
 from histories import dear
 from histories import make_domain
 from histories import make_kernel
+from histories import some
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
@@ -282,13 +283,16 @@ def learned(
 @pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
 @pytest.mark.parametrize(
     ("kind", "lengthscale", "groups", "seed"),
-    [
-        ("matern52", 0.5, [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)], 0),
-        ("matern52", 0.5, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
-        ("matern52", 0.3, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6,)], 0),
-        ("matern52", 0.3, [(0, 4, 9), (1, 5, 10), (2, 6, 8)], 2),
-        ("se", 1.0, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
-    ],
+    some(
+        [
+            ("matern52", 0.3, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6,)], 0),
+            ("matern52", 0.5, [(0, 4, 7), (1, 9), (3, 8), (2,), (6,)], 0),
+            ("matern52", 0.5, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
+            ("matern52", 0.3, [(0, 4, 9), (1, 5, 10), (2, 6, 8)], 2),
+            ("se", 1.0, [(0, 4, 7), (1, 9, 2), (3, 8, 5), (6, 10, 11)], 0),
+        ],
+        3,
+    ),
 )
 def test_the_truth_is_learned(
     kind: str, lengthscale: float, groups: list[Group], seed: int

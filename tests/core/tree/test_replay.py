@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from histories import DOMAINS
 from histories import INTERPRETED
+from histories import THOROUGH
 from histories import Ledger
 from histories import affordable
 from histories import bowl
@@ -140,7 +141,7 @@ ENDS = ["complete"] * 6 + ["elsewhere", "failed", "failed", "no row"]
 
 @every_rule
 @pytest.mark.parametrize("space", list(SPACES))
-@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("workers", [1, 4] if THOROUGH else [4])
 def test_a_kept_replay_is_a_fresh_one(name: str, space: str, workers: int) -> None:
     study = Study(SPACES[space], name, workers)
     for _ in range(affordable(22, 6)):
@@ -163,11 +164,11 @@ def test_a_kept_replay_is_a_fresh_one(name: str, space: str, workers: int) -> No
 
 @every_rule
 @pytest.mark.parametrize("how", sorted(set(ENDS)))
-@pytest.mark.parametrize("space", ["continuous", "steps"])
+@pytest.mark.parametrize("space", ["continuous", "steps"] if THOROUGH else ["steps"])
 def test_every_end_of_the_first_nodes_trial(name: str, how: str, space: str) -> None:
     """The trial of the root misses it, or leaves it without a value; then everything goes on."""
     study = Study(SPACES[space], name, 0)
-    for i in range(affordable(14, 6)):
+    for i in range(affordable(10, 6)):
         study.end(study.ask(), how if i < 3 else "complete")
 
 
@@ -178,7 +179,7 @@ def test_the_latest_value_may_change(name: str, alone: bool) -> None:
     if not alone:  # a trial from elsewhere never ends
         study.running[study.step] = np.array([0.9, 0.9])
         study.step += 1
-    for _ in range(affordable(12, 5)):
+    for _ in range(affordable(8, 5)):
         first = study.ask()
         study.end(first)
         second = study.ask()
@@ -295,7 +296,7 @@ def test_a_change_in_the_middle_does_not_cost_the_beginning(
     settled = []
     settle = Tree.settle
     study = Study(SPACES["continuous"], "soo", 0)
-    for _ in range(150):
+    for _ in range(80):
         study.end(study.ask())
     last = max(study.rows)
     x, value = study.rows[last]
@@ -304,7 +305,7 @@ def test_a_change_in_the_middle_does_not_cost_the_beginning(
         Tree, "settle", lambda self, *args: (settled.append(1), settle(self, *args))[1]
     )
     study.kept.grow(study.domain, study.seen())
-    assert 0 < len(settled) < 50
+    assert 0 < len(settled) < 40
 
 
 # the log -----------------------------------------------------------------------------------------

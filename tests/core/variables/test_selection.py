@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import reference_selection as paper
 from hypothesis import given
-from hypothesis import settings
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.variables import selection
@@ -39,7 +38,6 @@ rankings = st.integers(1, 9).flatmap(lambda n: st.permutations(range(n)))
 losses = st.builds(scripted, st.integers(0, 10**6), st.sampled_from([0.3, 0.7, 1.0]))
 
 
-@settings(max_examples=150, deadline=None)
 @given(rankings, losses)
 def test_the_first_selection_is_algorithm_2(ranking: list[int], loss: paper.Loss) -> None:
     found = selection.forward(ranking, tupled(loss))
@@ -47,7 +45,6 @@ def test_the_first_selection_is_algorithm_2(ranking: list[int], loss: paper.Loss
     assert list(found) == ranking[: len(found)]
 
 
-@settings(max_examples=150, deadline=None)
 @given(rankings, losses, st.data())
 def test_a_selection_without_success_is_algorithm_4(
     ranking: list[int], loss: paper.Loss, data: st.DataObject
@@ -57,7 +54,6 @@ def test_a_selection_without_success_is_algorithm_4(
     assert set(found) == paper.algorithm_4(ranking, old, loss)
 
 
-@settings(max_examples=150, deadline=None)
 @given(rankings, losses, st.data())
 def test_a_selection_with_success_is_algorithm_5(
     ranking: list[int], loss: paper.Loss, data: st.DataObject
@@ -109,7 +105,6 @@ def additive(worth: dict[int, float]) -> Callable[[tuple[int, ...]], float]:
     return lambda columns: -sum(worth.get(c, 0.0) for c in columns)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.permutations(range(7)),
     st.lists(st.integers(0, 12), min_size=7, max_size=7),
