@@ -125,7 +125,12 @@ def scalarised(reference, direction, best, means, variances, values, by_mean, by
                 breaks[4 + 3 * j + i] = min(max(at, best), end)
             by_mean[m, j] = 0.0
             by_var[m, j] = 0.0
-        breaks.sort()
+        for i in range(1, len(breaks)):  # there are few, and sort() takes seconds to compile
+            at, j = breaks[i], i
+            while j > 0 and breaks[j - 1] > at:
+                breaks[j] = breaks[j - 1]
+                j -= 1
+            breaks[j] = at
         total = 0.0
         for piece in range(len(breaks) - 1):
             half = 0.5 * (breaks[piece + 1] - breaks[piece])
