@@ -75,9 +75,7 @@ providers._get_local_constants = lambda: providers._local_constants
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
 
-FIRST = (
-    "test_environments",  # compiles everything for all
-    # These need no compiled code. Until they have ended, it is there.
+UNCOMPILED = (
     "test_release",
     "test_compile",
     "problems",
@@ -86,6 +84,12 @@ FIRST = (
     "test_history",
     "test_layering",
     "test_docs",
+)
+"""Tests that need nothing compiled, while ``test_environments`` compiles everything for all."""
+
+FIRST = (
+    "test_environments",
+    *UNCOMPILED,
     # The longest: a worker that began one of them last would be waited for by all others.
     "test_hostile",
     "test_optuna_contract",
@@ -123,16 +127,35 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
     worker = getattr(session.config, "workerinput", None)
     if worker is None or sys.dont_write_bytecode:
         return (yield)
-    done = Path(session.config.option.basetemp).parent / "collected"
     if worker["workerid"] == "gw0":
         try:
             return (yield)
         finally:
-            done.touch()
-    deadline = time.monotonic() + PATIENCE
-    while not done.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
+            shared(session.config, "collected").touch()
+    wait_for(shared(session.config, "collected"))
     return (yield)
+
+
+def shared(config: pytest.Config, name: str) -> Path:
+    """Return a file by which one worker tells the others that it has done something."""
+    return Path(config.option.basetemp).parent / name
+
+
+def wait_for(path: Path) -> None:
+    """Wait for a file of another worker; if that one has died, once for all."""
+    deadline = time.monotonic() + PATIENCE
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    path.touch()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let one worker compile, and the others wait for it instead of compiling the same."""
+    among_others = hasattr(item.config, "workerinput")
+    compiling = rank(item.session.items[0]) == 0 and not INTERPRETED
+    if among_others and compiling and rank(item) > len(UNCOMPILED):
+        wait_for(shared(item.config, "compiled"))
 
 
 @sqlalchemy.event.listens_for(sqlalchemy.engine.Engine, "connect")
@@ -152,11 +175,12 @@ def pytest_runtestloop() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that have to come first, and keep the order of everything else."""
 
-    def rank(item: pytest.Item) -> int:
-        names = [part.removesuffix(".py") for part in item.path.parts]
-        return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
-
     items.sort(key=rank)
+
+
+def rank(item: pytest.Item) -> int:
+    names = [part.removesuffix(".py") for part in item.path.parts]
+    return next((i for i, name in enumerate(FIRST) if name in names), len(FIRST))
 
 
 @pytest.fixture(autouse=True)

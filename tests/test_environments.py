@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,14 @@ print(json.dumps({name: points(name) for name in NAMES}))
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def compiled_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The file for which other workers wait (``conftest.py``), also if nothing is compiled."""
+    path = tmp_path_factory.getbasetemp().parent / "compiled"
+    yield path
+    path.touch()
+
+
 @dataclass
 class Cold:
     """What the command did that compiles everything, from an empty cache."""
@@ -145,12 +154,13 @@ class Cold:
 
 
 @pytest.fixture(scope="module")
-def cold(tmp_path_factory: pytest.TempPathFactory) -> Cold:
+def cold(tmp_path_factory: pytest.TempPathFactory, compiled_for_all: Path) -> Cold:
     folder = tmp_path_factory.mktemp("cache") / "named by the user"
     path = os.pathsep.join([str(PACKAGE.parent), str(Path(compiled.__file__).parent)])
     out, error = start(WARMUP, NUMBA_CACHE_DIR=str(folder), PYTHONPATH=path).communicate()
     *said, n_signatures = out.splitlines() or [error]
     hand_over(folder)
+    compiled_for_all.touch()
     return Cold(folder, said, json.loads(n_signatures))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from fakes import FakeSampler
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
@@ -18,7 +19,6 @@ from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo import GPUCBSampler
 from optuna_hdbo._study.attributes import CHUNK_LENGTH
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import read_suggestion
@@ -570,7 +570,7 @@ def test_a_trial_that_a_list_has_missed_is_asked_for() -> None:
 @pytest.mark.parametrize("can_find_it", [True, False])
 def test_a_study_goes_on_when_its_storage_misses_a_trial(can_find_it: bool) -> None:
     storage = Forgetful()
-    study = optuna.create_study(storage=storage, sampler=GPUCBSampler(seed=0, n_startup_trials=2))
+    study = optuna.create_study(storage=storage, sampler=FakeSampler(seed=0, n_startup_trials=2))
 
     def bowl(trial: optuna.Trial) -> float:
         storage.can_find_it = can_find_it or trial.number > 5

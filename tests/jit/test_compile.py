@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from compiled import compiled_functions
+from histories import thorough
 
 from optuna_hdbo._jit import compile as jit
 
@@ -157,6 +158,7 @@ def test_two_processes_compile_at_once(package: Path, tmp_path: Path, race: int)
     assert run(package, **env)[:4] == ["2.0", "nan", "0.0", "1"]
 
 
+@thorough
 def test_a_folder_that_vanishes_is_done_without(package: Path, tmp_path: Path) -> None:
     """Between the import and the first call: a full disk, a cleaned-up temporary folder."""
     folder = tmp_path / "cache"
@@ -179,6 +181,7 @@ def test_files_of_another_signature_are_not_run(package: Path, cache: Path) -> N
     assert run(package, script, NUMBA_CACHE_DIR=str(cache)) == ["2.5", "4.0"]
 
 
+@thorough
 def test_files_of_another_function_are_not_run(package: Path, cache: Path) -> None:
     """Even of the same signature: it may read arrays of other shapes."""
     exchange(*cache.glob("**/*callee*.1.nbc"), *cache.glob("**/*cancels*.1.nbc"))
@@ -213,6 +216,7 @@ def test_the_first_compilation_is_announced_once(package: Path, cold: Cold) -> N
     assert "INFO" not in " ".join(run(package, LOUD, NUMBA_CACHE_DIR=str(cold.folder)))
 
 
+@thorough
 def test_functions_of_others_are_compiled_in_silence(package: Path) -> None:
     script = """
 import logging, sys
