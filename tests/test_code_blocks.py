@@ -16,8 +16,8 @@ import optuna_hdbo
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {
-    "README.md": "test_docs.py",
-    "docs/contributing.md": "test_docs.py and test_new_method.py",
+    "README.md": "test_the_first_example_runs",
+    "docs/contributing.md": "test_the_first_example_runs and test_new_method.py",
     "docs/distributed.md": "distributed/test_recipe.py",
 }
 """Pages whose blocks other tests run."""
@@ -99,6 +99,24 @@ def test_blocks_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     if "objective" in namespace and name == "docs/coming-from.md" and has_constraints:
         namespace["objective"](optuna.create_study().ask())
     assert (name == "docs/vs-bo.md") == bool(show)
+
+
+@pytest.mark.parametrize(
+    ("page", "start"),
+    [("README.md", "import|from"), ("docs/contributing.md", "from optuna_hdbo")],
+)
+def test_the_first_example_runs(page: str, start: str) -> None:
+    found = re.findall(r"```python\n(.+?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    code = "\n".join(block for block in found if re.match(start, block))
+    assert code
+    # As many trials as it takes until groups are learned, not as many as tuning takes.
+    code = code.replace("n_trials=100", "n_trials=5")
+    code = code.replace("HDBOSampler(seed=0)", "HDBOSampler(seed=0, n_startup_trials=3)")
+    code = code.replace(
+        "AddGPUCBSampler(seed=0)",
+        "AddGPUCBSampler(seed=0, n_startup_trials=3, update='all_groups')",
+    )
+    exec(compile(code, page, "exec"), {})
 
 
 def test_pages_that_other_tests_run_exist() -> None:

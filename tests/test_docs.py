@@ -187,21 +187,3 @@ def test_the_api_reference_has_every_public_module() -> None:
     reference = read("docs/api.md")
     for module in ("optuna_hdbo", "optuna_hdbo.visualization", "optuna_hdbo.methods"):
         assert f".. automodule:: {module}\n   :members:" in reference
-
-
-@pytest.mark.parametrize(
-    ("page", "start"),
-    [("README.md", "import|from"), ("docs/contributing.md", "from optuna_hdbo")],
-)
-def test_code_runs(page: str, start: str) -> None:
-    blocks = re.findall(r"```python\n(.+?)```", read(page), re.DOTALL)
-    code = "\n".join(block for block in blocks if re.match(start, block))
-    assert code
-    # As many trials as it takes until groups are learned, not as many as tuning takes.
-    code = code.replace("n_trials=100", "n_trials=5")
-    code = code.replace("HDBOSampler(seed=0)", "HDBOSampler(seed=0, n_startup_trials=3)")
-    code = code.replace(
-        "AddGPUCBSampler(seed=0)",
-        "AddGPUCBSampler(seed=0, n_startup_trials=3, update='all_groups')",
-    )
-    exec(compile(code, page, "exec"), {})
