@@ -81,12 +81,14 @@ def test_the_feasible_islands_are_found_and_searched(name: str) -> None:
     def enough(values: list[float]) -> bool:
         return len(values) >= 3 and min(values) < 1.0
 
-    for seed in (3, 4):  # One run in a dozen has not left its first island after 40 trials.
+    n_good = 0
+    for seed in (3, 4, 5):
         values = run(name, 40, seed, enough, n_startup_trials=5)
         assert len(values) >= 3
-        if min(values) < 1.0:
-            return
-    pytest.fail("neither study has found the best island")
+        n_good += min(values) < 1.0
+        if n_good == 2:
+            break
+    assert n_good == 2  # One run in a dozen has not left its first island after 40 trials.
 
 
 def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixture) -> None:

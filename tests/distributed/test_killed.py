@@ -15,6 +15,7 @@ import workers
 from exported import ACROSS_PROCESSES
 from histories import INTERPRETED
 from histories import PATIENCE
+from histories import THOROUGH
 from histories import thorough
 from optuna.trial import TrialState
 
@@ -29,7 +30,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Heartbeat of storage"),  # said of study.ask
 ]
 
-N_KILLED = 2
+N_KILLED = 3 if THOROUGH else 2
 N_BEFORE = 5
 
 
