@@ -152,8 +152,12 @@ def _overhead(args: argparse.Namespace) -> int:
 
 def _add_constraints(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    every = ",".join(constrained.PROBLEMS)
-    add("--problems", default=every, help="names (default: %(default)s)")
+    every = ", ".join(constrained.NAMES)
+    add(
+        "--problems",
+        default="islands-2,ackley-10",
+        help=f"names out of {every} (default: %(default)s)",
+    )
     add("--rivals", required=True, help="samplers, separated by commas")
     add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the samplers")
     add("--trials", type=int, default=100, help="trials per run (default: %(default)s)")

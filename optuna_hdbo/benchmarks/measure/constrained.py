@@ -4,77 +4,20 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import optuna
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.measure.clock import Clock
-from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.problems.suites.constrained import PROBLEMS
 from optuna_hdbo.benchmarks.rivals import registry
 
 
-@dataclass(frozen=True, eq=False)
-class Constrained:
-    """A function to minimise where every constraint is at most 0.
-
-    Parameters
-    ----------
-    problem : Problem
-        The function, with its feasible optimum.
-    constraints : callable
-        A point of shape (D,) to the constraints' values, shape (C,).
-    """
-
-    problem: Problem
-    constraints: Callable[[FloatArray], FloatArray]
-
-
-def _islands(x: FloatArray) -> float:
-    return float(np.sin(x[0]) + x[1])
-
-
-def _between_islands(x: FloatArray) -> FloatArray:
-    return np.array([np.sin(x[0]) * np.sin(x[1]) + 0.95])
-
-
-def _outside_of_ball(x: FloatArray) -> FloatArray:
-    return np.array([x.sum(), float(np.sqrt((x**2).sum())) - 5.0])
-
-
-def _problem(
-    name: str,
-    bounds: tuple[float, float],
-    evaluate: Callable[[FloatArray], float],
-    argopt: FloatArray,
-    optimum: float,
-) -> Problem:
-    box = np.tile(bounds, (len(argopt), 1)).astype(np.float64)
-    return Problem(name, 0, "minimize", box, evaluate, optimum, argopt)
-
-
-PROBLEMS: dict[str, Constrained] = {
-    # Gardner et al. (2014), simulation 2: islands, 1.7 % of the square, and few points feasible.
-    "islands-2": Constrained(
-        _problem(
-            "islands-2",
-            (0.0, 6.0),
-            _islands,
-            np.array([1.5 * np.pi, np.arcsin(0.95)]),
-            float(np.arcsin(0.95)) - 1.0,
-        ),
-        _between_islands,
-    ),
-    # Eriksson & Poloczek (2021): Ackley on [-5, 10]^10, its optimum on the border of a half ball.
-    "ackley-10": Constrained(
-        _problem("ackley-10", (-5.0, 10.0), functions.ackley(10).evaluate, np.zeros(10), 0.0),
-        _outside_of_ball,
-    ),
-}
+NAMES = tuple(PROBLEMS)
+"""Of all problems with constraints."""
 
 
 def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:
@@ -102,7 +45,7 @@ def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, float]
     Infinite where no trial is feasible.
     """
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-    constrained = PROBLEMS[name]
+    constrained = PROBLEMS[name](name, seed)
     problem = constrained.problem
     study = optuna.create_study(
         direction=problem.direction, sampler=_sampler(label, problem, seed)
@@ -144,7 +87,7 @@ def compare(
         if name not in PROBLEMS:
             raise ValueError(f"problem must be one of {', '.join(PROBLEMS)}, but got {name}.")
         for label in labels:
-            registry.parse(label).build(PROBLEMS[name].problem, 0)
+            registry.parse(label).build(PROBLEMS[name](name, 0).problem, 0)
     lines = [HEAD]
     for name in names:
         for label in labels:

@@ -142,15 +142,16 @@ def _features(name: str, seed: int) -> Problem:
     return minimised(name, seed, np.tile([0.0, 1.0], (N_FEATURES, 1)), N_FEATURES, evaluate)
 
 
-def _optimum(problem: Any) -> float:
-    """Return the best value of a problem of COCO, which only writes its best point to a file."""
+def coco_optimum(problem: Any) -> tuple[float, FloatArray]:
+    """Return best value and point of a problem of COCO, which only writes the point to a file."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         try:
             problem._best_parameter("print")
             (written,) = Path(folder).iterdir()
-            return float(problem(np.loadtxt(written)))
+            best = np.loadtxt(written)
+            return float(problem(best)), best
         finally:
             os.chdir(before)
 
@@ -163,7 +164,7 @@ def _coco(number: int) -> Build:
             number, COCO_DIMENSION, seed + 1
         )
         bounds = np.column_stack([function.lower_bounds, function.upper_bounds])
-        n_integers, optimum = function.number_of_integer_variables, _optimum(function)
+        n_integers, optimum = function.number_of_integer_variables, coco_optimum(function)[0]
         return minimised(name, seed, bounds, n_integers, lambda x: float(function(x)), optimum)
 
     return build
