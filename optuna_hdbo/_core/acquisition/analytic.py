@@ -116,11 +116,8 @@ class Analytic:
         return value, self.kernel.by_columns(by_feature)[0]
 
     def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the values at points (m, D), shape (m,), and their gradients (m, D).
-
-        This is for the whole posterior, not for one group's component.
-        """
-        here = PosteriorAt(self.posterior, X)
+        """Return the values at points (m, D), shape (m,), and their gradients (m, D)."""
+        here = PosteriorAt(self.posterior, X, self.kernel)
         values, by_mean, by_variance = np.empty((3, len(X)))
         jit.slopes_of_utilities(
             self.code, np.array(self.p), here.mean, here.variance, values, by_mean, by_variance

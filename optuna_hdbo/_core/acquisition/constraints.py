@@ -12,21 +12,28 @@ from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
+from optuna_hdbo._core.models.ensemble import ALL_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
-from optuna_hdbo._core.observations import standardise
 
 
 CONSTRAINT_GROWTH = 0.08
 """A new fit of a constraint is due when observations have grown by this share."""
 
 
+BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
+"""The models of a constraint. Values that grow by orders of magnitude away from the border, such
+as those of a product, hide the border unless they are warped. Where they are smooth, warping costs
+digits. So both are kept, and the one that predicts better is used."""
+
+
 @dataclass(frozen=True, eq=False)
 class ConstraintModels:
-    """One Gaussian process per constraint, fitted and recorded like that of the objective.
+    """Gaussian processes of each constraint, fitted and recorded like those of the objective.
 
     Parameters
     ----------
@@ -38,27 +45,45 @@ class ConstraintModels:
     _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
 
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
-        """Return what is known of the constraints, with models fitted anew if that is due."""
+        """Return what is known of the constraints, with models fitted anew if that is due.
+
+        A constraint that no trial has violated needs no model.
+        """
         if not seen.constraints.shape[1]:
             return Feasibility(merits(seen), seen.feasible)
         constraints = []
         merit = merits(seen)
         for j, column in enumerate(finite_constraints(seen).T):
             told = np.flatnonzero(~np.isnan(column))
-            if not len(told):
+            if not (column[told] > 0.0).any():
                 continue
             if (rows := modelled_rows(merit[told])) is not None:
                 told = told[rows]  # the best points, not the largest violations
-            z, shift, scale = standardise(column[told])
-            # A constraint that always holds by far gets a finite limit, whatever its units.
-            largest = float(np.clip(-shift / scale, -1e3, 1e3))
             nothing = np.empty((len(told), 0))
-            part = replace(seen.at(told), values=z, constraints=nothing, output=None, outside=None)
-            new = Ensemble(self.kind, True, (ALL_MATTER,), name=f"constraint{j}")
-            model = self._models.setdefault(j, new)
-            believed = model.believed(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
-            constraints.append((believed.posterior, largest))
+            values = column[told]
+            part = replace(
+                seen.at(told), values=values, constraints=nothing, output=None, outside=None
+            )
+            constraints.append(self._modelled(j, domain, part, memory))
         feasible = merit >= seen.y.min()
         if seen.outside is not None:
             feasible &= ~seen.outside
         return Feasibility(merit, feasible, constraints)
+
+    def _modelled(
+        self, j: int, domain: Domain, part: Observations, memory: Memory
+    ) -> tuple[Posterior, float]:
+        """Return the posterior of constraint j, and the largest value that it admits."""
+        new = Ensemble(self.kind, True, BELIEFS, name=f"constraint{j}")
+        ensemble = self._models.setdefault(j, new)
+        models = [
+            ensemble.believed(domain, part, belief, memory, CONSTRAINT_GROWTH, compared=True)
+            for belief in BELIEFS
+        ]
+        best = max(models, key=lambda model: model.evidence.nats)
+        border, output = 0.0, best.seen.output
+        if output is not None:
+            border = float(output(np.zeros(1))[0])
+        largest = (border - best.seen.shift) / best.seen.scale
+        # A constraint that always holds by far gets a finite limit, whatever its units.
+        return best.posterior, float(np.clip(largest, -1e3, 1e3))

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.climb import climb_together
 from optuna_hdbo._core.descent import descended
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
@@ -37,16 +38,21 @@ class Sum:
         """Return the values at points (m, D), shape (m,)."""
         return np.asarray(np.sum([term(X) for term in self.terms], axis=0), np.float64)
 
-    def slope(self, x: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value at a point (D,) and its gradient, shape (D,)."""
-        values, gradients = zip(*[term.slope(x) for term in self.terms], strict=True)
-        return float(np.sum(values)), np.sum(gradients, axis=0)
+    def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the values at points (m, D), shape (m,), and their gradients (m, D)."""
+        values, gradients = np.zeros(len(X)), np.zeros(X.shape)
+        for term in self.terms:
+            height, by_column = term.slopes(X)
+            values += height
+            gradients += by_column
+        return values, gradients
 
     def ascend(
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
-        return climbed_from(self.slope, X, self(X), free, n_steps, tol)
+        units = np.min([term.kernel.lengthscales for term in self.terms], axis=0)
+        return climb_together(self.slopes, X, free, np.minimum(units, 1.0), n_steps, tol)
 
 
 def climbed_from(

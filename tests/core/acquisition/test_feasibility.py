@@ -29,6 +29,8 @@ from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import warped_output
 
 
 DOMAIN = make_domain(None, None)
@@ -56,6 +58,19 @@ def learn(seen: Observations) -> tuple[Feasibility, dict[str, Any]]:
     return ConstraintModels().fit(DOMAIN, seen, memory), memory.kept
 
 
+def fits_in(record: dict[str, Any]) -> list[str]:
+    return [key for key in record if not key.endswith((":evidence", ":output"))]
+
+
+def learn_in_turn(seen: Observations, first: int) -> Feasibility:
+    """Return what is known at the end, where a model is asked for after each observation."""
+    records: list[Record] = []
+    for n in range(first, len(seen.y) + 1):
+        feasibility, kept = learn(replace(seen.at(np.arange(n)), records=tuple(records)))
+        records.append(Record(n, "complete", kept))
+    return feasibility
+
+
 def test_without_constraints_nothing_changes() -> None:
     seen = observed(np.empty((14, 0)))
     feasibility, record = learn(seen)
@@ -80,7 +95,7 @@ def test_feasible_points_come_first_and_small_violations_next(scale: float) -> N
     posterior = objective(seen)
     expected = posterior.mean(seen.X)[c <= 0].max()
     assert feasibility.incumbent(posterior) == pytest.approx(expected, abs=1e-8)
-    assert list(record) == ["constraint0:inverse-square"]
+    assert fits_in(record) == ["constraint0:inverse-square", "constraint0:inverse-square:warped"]
 
 
 def test_the_incumbent_is_no_lucky_value() -> None:
@@ -117,7 +132,7 @@ def test_the_incumbent_of_a_long_study_is_among_the_modelled_rows() -> None:
 def test_no_incumbent_while_nothing_is_feasible() -> None:
     seen = observed(1.0 + Ledger.started(DOMAIN, 14, lambda x: 0.0).seen().X)
     feasibility, record = learn(seen)
-    assert len(record) == 2
+    assert len(fits_in(record)) == 4
     posterior = objective(seen)
     assert feasibility.incumbent(posterior) is None
     near, far = feasibility.improvement(posterior)(np.array([[0.0, 0.0], [1.0, 1.0]]))
@@ -135,6 +150,31 @@ def test_the_models_predict_what_holds_where() -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert found[0] > -0.1
     assert found[1] < -2.0
+
+
+@pytest.mark.parametrize(("tail", "warped"), [(0.0, False), (12.0, True)])
+def test_a_constraint_of_many_magnitudes_is_warped(tail: float, warped: bool) -> None:
+    """It is linear, or grows from the border at 0.3 by orders of magnitude."""
+    X = Ledger.started(DOMAIN, affordable(40, 24), lambda x: 0.0).seen().X
+    away = X[:, 0] + 0.2 * X[:, 1] - 0.4
+    seen = observed((np.expm1(tail * away) if tail else away)[:, None], len(X))
+    ((posterior, largest),) = learn_in_turn(seen, 8).constraints
+    c = seen.constraints[:, 0]
+    plain, other = standardise(c)[0], standardise(warped_output(c)(c))[0]
+    gaps = [float(np.abs(posterior.y - y).max()) for y in (plain, other)]
+    assert (gaps[0] > 0.3, gaps[1] < 0.1) == (warped, warped)  # warped by an earlier fit
+    assert np.array_equal(posterior.y <= largest, c <= 0.0)
+    inside, outside = np.array([[0.1, 0.5]]), np.array([[0.5, 0.5]])
+    assert Analytic.log_feasible(posterior, largest)(inside)[0] > -0.1
+    assert Analytic.log_feasible(posterior, largest)(outside)[0] < -2.0
+
+
+def test_a_constraint_that_nothing_violates_has_no_model() -> None:
+    seen = halves()
+    both = np.hstack([seen.constraints, seen.constraints - 2.0])
+    feasibility, record = learn(replace(seen, constraints=both))
+    assert len(feasibility.constraints) == 1
+    assert all(key.startswith("constraint0") for key in record)
 
 
 def test_trials_that_tell_no_constraint_are_passed_over() -> None:
@@ -187,7 +227,7 @@ def test_a_sum_has_the_gradient_of_its_values_and_climbs() -> None:
     for utility in (feasibility.improvement(posterior), feasibility.optimistic(posterior, 0.5)):
         assert isinstance(utility, Sum)
         x = np.array([0.62, 0.31])
-        value, slope = utility.slope(x)
+        (value,), (slope,) = utility.slopes(x[None])
         assert value == pytest.approx(float(utility(x[None])[0]))
         numeric = reference.gradient(lambda z, u=utility: float(u(z[None])[0]), x, 1e-4)
         np.testing.assert_allclose(slope, numeric, rtol=1e-4, atol=1e-6)

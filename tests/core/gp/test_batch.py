@@ -43,3 +43,18 @@ def test_variances_at_their_floor_have_no_slope() -> None:
     floored = at.variance <= 1e-10 * posterior.kernel.variance
     assert floored.any()
     assert not at.gradients(np.zeros(6), np.ones(6))[floored].any()
+
+
+def test_components_of_one_group() -> None:
+    domain = make_domain(None, None, None)
+    posterior, _, _ = make_posterior(domain, make_kernel(domain, groups=[[0, 2], [1]]), n=9)
+    Z = domain.sample(np.random.default_rng(1), 4)
+    kernel = posterior.kernel.only(0)
+    at = PosteriorAt(posterior, Z, kernel)
+    mean, variance = posterior.predict(Z, kernel)
+    np.testing.assert_allclose(at.mean, mean, rtol=1e-12)
+    np.testing.assert_allclose(at.variance, variance, rtol=1e-9)
+    gradients = at.gradients(np.ones(4), np.zeros(4))
+    assert not gradients[:, 1].any()
+    ends = [posterior.predict(Z + np.array([h, 0.0, 0.0]), kernel)[0] for h in (1e-5, -1e-5)]
+    np.testing.assert_allclose(gradients[:, 0], (ends[0] - ends[1]) / 2e-5, rtol=1e-4)
