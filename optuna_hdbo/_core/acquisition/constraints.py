@@ -28,7 +28,11 @@ CONSTRAINT_GROWTH = 0.08
 BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
 """The models of a constraint. Values that grow by orders of magnitude away from the border, such
 as those of a product, hide the border unless they are warped. Where they are smooth, warping costs
-digits. So both are kept, and the one that predicts better is used."""
+digits. So both are kept, and warped values are used where they predict better."""
+
+LEAD = 5.0
+"""Nats that warped values have to be ahead by. With 0, on smooth constraints chance decided, and
+the last digits were lost."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +80,14 @@ class ConstraintModels:
         """Return the posterior of constraint j, and the largest value that it admits."""
         new = Ensemble(self.kind, True, BELIEFS, name=f"constraint{j}")
         ensemble = self._models.setdefault(j, new)
-        models = [
+        plain, warped = (
             ensemble.believed(domain, part, belief, memory, CONSTRAINT_GROWTH, compared=True)
             for belief in BELIEFS
-        ]
-        best = max(models, key=lambda model: model.evidence.nats)
-        border, output = 0.0, best.seen.output
+        )
+        used = warped if warped.evidence.nats > plain.evidence.nats + LEAD else plain
+        border, output = 0.0, used.seen.output
         if output is not None:
             border = float(output(np.zeros(1))[0])
-        largest = (border - best.seen.shift) / best.seen.scale
+        largest = (border - used.seen.shift) / used.seen.scale
         # A constraint that always holds by far gets a finite limit, whatever its units.
-        return best.posterior, float(np.clip(largest, -1e3, 1e3))
+        return used.posterior, float(np.clip(largest, -1e3, 1e3))
