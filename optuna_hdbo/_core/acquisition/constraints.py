@@ -30,9 +30,9 @@ BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
 as those of a product, hide the border unless they are warped. Where they are smooth, warping costs
 digits. So both are kept, and warped values are used where they predict better."""
 
-LEAD = 5.0
-"""Nats that warped values have to be ahead by. With 0, on smooth constraints chance decided, and
-the last digits were lost."""
+LEAD = 10.0
+"""Nats that warped values have to be ahead by. With 0 and 5 they were also used for some smooth
+constraints, where the last digits were lost."""
 
 
 @dataclass(frozen=True, eq=False)
