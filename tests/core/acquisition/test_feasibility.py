@@ -155,7 +155,7 @@ def test_the_models_predict_what_holds_where() -> None:
 @pytest.mark.parametrize(("tail", "warped"), [(0.0, False), (12.0, True)])
 def test_a_constraint_of_many_magnitudes_is_warped(tail: float, warped: bool) -> None:
     """It is linear, or grows from the border at 0.3 by orders of magnitude."""
-    X = Ledger.started(DOMAIN, affordable(40, 24), lambda x: 0.0).seen().X
+    X = Ledger.started(DOMAIN, 40, lambda x: 0.0).seen().X
     away = X[:, 0] + 0.2 * X[:, 1] - 0.4
     seen = observed((np.expm1(tail * away) if tail else away)[:, None], len(X))
     ((posterior, largest),) = learn_in_turn(seen, 8).constraints
