@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_hdbo._core.acquisition.climb import climb_together
+from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.batch import PosteriorAt
@@ -133,8 +134,7 @@ class Analytic:
         of the starts.
         """
         if not self.kernel.is_compiled:
-            units = np.minimum(self.kernel.lengthscales, 1.0)
-            return climb_together(self.slopes, X, free, units, n_steps, tol)
+            return climb_together(self.slopes, X, free, units_of([self.kernel]), n_steps, tol)
         columns = self.kernel.columns
         climbed = np.ascontiguousarray(X[:, columns])
         model, p = self.model, np.array(self.p)

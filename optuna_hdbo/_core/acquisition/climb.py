@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Sequence
 
 import numpy as np
 
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.kernel import Kernel
 
 
 N_PAIRS = 8
@@ -21,6 +23,12 @@ FIRST_STEP = 0.2
 
 Slopes = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Takes points (m, D); returns values (m,) and gradients (m, D)."""
+
+
+def units_of(kernels: Sequence[Kernel]) -> FloatArray:
+    """Return how far each column (D,) moves for a function of several models to change."""
+    shortest = np.min([kernel.lengthscales for kernel in kernels], axis=0)
+    return np.asarray(np.minimum(shortest, 1.0), np.float64)
 
 
 class _Pairs:
@@ -76,7 +84,7 @@ def climb_together(
     free : BoolArray, shape (D,)
         Columns that move.
     units : FloatArray, shape (D,)
-        How far each column moves for the function to change: its lengthscale.
+        How far each column moves for the function to change, see :func:`units_of`.
     n_steps : int
     tol : float
         A climb ends where no component of its gradient, in these units, exceeds this, or where a

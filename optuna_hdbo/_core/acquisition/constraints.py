@@ -64,9 +64,8 @@ class ConstraintModels:
             if (rows := modelled_rows(merit[told])) is not None:
                 told = told[rows]  # the best points, not the largest violations
             nothing = np.empty((len(told), 0))
-            values = column[told]
             part = replace(
-                seen.at(told), values=values, constraints=nothing, output=None, outside=None
+                seen.at(told), values=column[told], constraints=nothing, output=None, outside=None
             )
             constraints.append(self._modelled(j, domain, part, memory))
         feasible = merit >= seen.y.min()
@@ -89,5 +88,5 @@ class ConstraintModels:
         if output is not None:
             border = float(output(np.zeros(1))[0])
         largest = (border - used.seen.shift) / used.seen.scale
-        # A constraint that always holds by far gets a finite limit, whatever its units.
+        # A constraint that holds by far nearly everywhere gets a finite limit.
         return used.posterior, float(np.clip(largest, -1e3, 1e3))

@@ -14,6 +14,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.climb import climb_together
+from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fronts import Boxes
@@ -161,5 +162,5 @@ class SeveralObjectives:
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
         posteriors = [*self.posteriors, *(term.posterior for term in self.feasible)]
-        units = np.min([posterior.kernel.lengthscales for posterior in posteriors], axis=0)
-        return climb_together(self.slopes, X, free, np.minimum(units, 1.0), n_steps, tol)
+        units = units_of([posterior.kernel for posterior in posteriors])
+        return climb_together(self.slopes, X, free, units, n_steps, tol)

@@ -11,6 +11,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.climb import climb_together
+from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.descent import descended
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
@@ -51,8 +52,8 @@ class Sum:
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
-        units = np.min([term.kernel.lengthscales for term in self.terms], axis=0)
-        return climb_together(self.slopes, X, free, np.minimum(units, 1.0), n_steps, tol)
+        units = units_of([term.kernel for term in self.terms])
+        return climb_together(self.slopes, X, free, units, n_steps, tol)
 
 
 def climbed_from(

@@ -85,7 +85,7 @@ def compare(
     """
     for name in names:
         if name not in PROBLEMS:
-            raise ValueError(f"problem must be one of {', '.join(PROBLEMS)}, but got {name}.")
+            raise ValueError(f"problem must be one of {', '.join(NAMES)}, but got {name}.")
         for label in labels:
             registry.parse(label).build(PROBLEMS[name](name, 0).problem, 0)
     lines = [HEAD]

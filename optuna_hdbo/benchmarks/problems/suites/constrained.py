@@ -22,15 +22,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems.instances import Problem
-from optuna_hdbo.benchmarks.problems.instances import imported
-from optuna_hdbo.benchmarks.problems.suites.mixed import coco_optimum
+from optuna_hdbo.benchmarks.problems.suites.coco import OfCoco
 
 
 COCO = (8, 20, 38, 50)
@@ -189,13 +187,9 @@ def _reducer_fails(x: FloatArray) -> FloatArray:
 
 
 def _coco(number: int, name: str, seed: int) -> Constrained:
-    cocoex: Any = imported("cocoex", name, "coco-experiment")
-    suite = cocoex.Suite("bbob-constrained", "", f"dimensions: {COCO_DIMENSION}")
-    function = suite.get_problem_by_function_dimension_instance(number, COCO_DIMENSION, seed + 1)
-    bounds = np.column_stack([function.lower_bounds, function.upper_bounds])
-    optimum, best = coco_optimum(function)
-    problem = Problem(name, seed, "minimize", bounds, lambda x: float(function(x)), optimum, best)
-    return Constrained(problem, lambda x: np.asarray(function.constraint(x), np.float64))
+    of = OfCoco.instance("bbob-constrained", number, COCO_DIMENSION, name, seed)
+    problem = Problem(name, seed, "minimize", of.bounds, of.evaluate, of.optimum, of.argopt)
+    return Constrained(problem, lambda x: np.asarray(of.problem.constraint(x), np.float64))
 
 
 PROBLEMS: dict[str, Build] = {

@@ -19,11 +19,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +33,7 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
-from optuna_hdbo.benchmarks.problems.instances import imported
+from optuna_hdbo.benchmarks.problems.suites.coco import OfCoco
 
 
 N_BINARY = 50
@@ -142,30 +139,11 @@ def _features(name: str, seed: int) -> Problem:
     return minimised(name, seed, np.tile([0.0, 1.0], (N_FEATURES, 1)), N_FEATURES, evaluate)
 
 
-def coco_optimum(problem: Any) -> tuple[float, FloatArray]:
-    """Return best value and point of a problem of COCO, which only writes the point to a file."""
-    before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            problem._best_parameter("print")
-            (written,) = Path(folder).iterdir()
-            best = np.loadtxt(written)
-            return float(problem(best)), best
-        finally:
-            os.chdir(before)
-
-
 def _coco(number: int) -> Build:
     def build(name: str, seed: int) -> Problem:
-        cocoex = imported("cocoex", name, "coco-experiment")
-        suite = cocoex.Suite("bbob-mixint", "", f"dimensions: {COCO_DIMENSION}")
-        function = suite.get_problem_by_function_dimension_instance(
-            number, COCO_DIMENSION, seed + 1
-        )
-        bounds = np.column_stack([function.lower_bounds, function.upper_bounds])
-        n_integers, optimum = function.number_of_integer_variables, coco_optimum(function)[0]
-        return minimised(name, seed, bounds, n_integers, lambda x: float(function(x)), optimum)
+        of = OfCoco.instance("bbob-mixint", number, COCO_DIMENSION, name, seed)
+        n_integers = of.problem.number_of_integer_variables
+        return minimised(name, seed, of.bounds, n_integers, of.evaluate, of.optimum)
 
     return build
 
