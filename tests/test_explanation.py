@@ -7,6 +7,7 @@ import datetime
 import json
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import BaseDistribution
@@ -293,6 +294,51 @@ def test_points_at_which_a_search_begins_afresh_are_random_ones() -> None:
     assert origins["unknown"] == 1  # the first trial, whose parameters nobody knew before
     afresh = [d for d in visualization.plot_experts(study).data if d.name == "search begun afresh"]
     assert [sorted(d.x) for d in afresh] == [began]
+
+
+NOISE = np.random.default_rng(0).standard_normal(40)
+
+
+@pytest.mark.parametrize(("noise", "n_repeats"), [(0.3, 2), (0.0, 1)])
+def test_the_best_point_is_repeated_to_see_whether_values_are_noisy(
+    noise: float, n_repeats: int
+) -> None:
+    def waves(trial: optuna.Trial) -> float:
+        x = trial.suggest_float("x", 0, 1), trial.suggest_float("y", 0, 1)
+        return float(np.sin(300.0 * np.array(x)).sum() + noise * NOISE[trial.number])
+
+    sampler = HDBOSampler(seed=0, n_startup_trials=30, experts=["global"])
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(waves, n_trials=36)
+    again = [t for t in study.trials if t.user_attrs.get("hdbo:query") == "repeat"]
+    assert [t.number for t in again] == list(range(31, 31 + n_repeats))
+    best = min(study.trials[:31], key=lambda t: t.values)
+    for trial in again:
+        assert trial.params == pytest.approx(best.params, abs=2e-5)
+        assert trial.params != best.params
+        found = explain(study, trial.number)
+        assert found.facts["origin"] == found.facts["query"] == "repeat"
+        assert found.text.startswith(
+            f"Trial {trial.number} repeats trial {best.number}, to see whether values are noisy.\n"
+        )
+    assert explain(study).facts["origins"]["repeat"] == n_repeats
+    assert f"{n_repeats} repeated, to see whether values are noisy" in explain(study).text
+    names = {d.name: list(d.x) for d in visualization.plot_experts(study).data}
+    worse = [t.number for t in again if t.value > best.value]
+    assert names.get("repeat of a trial", []) == worse
+
+
+@pytest.mark.parametrize("number", [None, "0", -1, True])
+def test_a_repeat_of_nobody_knows_what(number: Any, study: optuna.Study) -> None:
+    study.add_trial(
+        optuna.trial.create_trial(
+            value=1.0,
+            params=START,
+            distributions=SPACE,
+            system_attrs=attributes({"query": "repeat", "repeated": number}, method="hdbo"),
+        )
+    )
+    assert str(explain(study, 3)).startswith("Trial 3 repeats an earlier trial, to see")
 
 
 def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseStorage) -> None:

@@ -28,6 +28,7 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "elsewhere": ("far from all points", {"symbol": "triangle-up", "color": GREEN}),
     "restart": ("search begun afresh", {"symbol": "square", "color": GREEN}),
+    "repeat": ("repeat of a trial", {"symbol": "cross", "color": GREEN}),
     "other": ("no expert", {"symbol": "circle", "color": GREY}),
     "improvement": (
         "improvement",
@@ -36,7 +37,12 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Kind of a dot -> its name in the legend and its marker; later ones are drawn on top."""
 
-OTHERS = {"random": "no expert", "unknown": "no expert", "enqueued": "enqueued"}
+OTHERS = {
+    "random": "no expert",
+    "repeat": "no expert",
+    "unknown": "no expert",
+    "enqueued": "enqueued",
+}
 """Origin of a trial that is no expert's -> the label of its row."""
 
 LOG_FROM = 50.0
@@ -107,7 +113,7 @@ def _label(name: str, queries: list[Query]) -> str:
 def _kind(query: Query) -> str:
     if query.improves:
         return "improvement"
-    if query.expert is None and query.kind != "restart":
+    if query.expert is None and query.kind is None:
         return "other"
     return query.kind or "search"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from typing import Any
 from typing import Literal
@@ -33,12 +34,16 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 
-Origin = Literal["expert", "random", "enqueued", "unknown"]
-"""An expert's point, a point drawn at random by one of our samplers, parameters that the user
-enqueued, or a trial without a suggestion of ours."""
+Origin = Literal["expert", "random", "repeat", "enqueued", "unknown"]
+"""An expert's point, a point drawn at random by one of our samplers, an earlier trial's point once
+more, parameters that the user enqueued, or a trial without a suggestion of ours."""
 
 AFRESH: QueryKind = "restart"
-"""Points of this kind are random, so that no expert is named with them."""
+AGAIN: QueryKind = "repeat"
+WITHOUT_EXPERT: Mapping[str, tuple[Origin, QueryKind]] = MappingProxyType(
+    {AFRESH: ("random", AFRESH), AGAIN: ("repeat", AGAIN)}
+)
+"""Kinds of points with which no expert is named, their origins, and the kinds again."""
 
 HONEST = Z
 """Standard deviations within which 95 % of normal values lie."""
@@ -51,10 +56,10 @@ class Query:
     Parameters
     ----------
     trial : FrozenTrial
-    origin : {"expert", "random", "enqueued", "unknown"}
+    origin : {"expert", "random", "repeat", "enqueued", "unknown"}
     expert : str or None
         The expert that was asked; None unless the point is an expert's.
-    kind : {"search", "refine", "elsewhere", "restart"} or None
+    kind : {"search", "refine", "elsewhere", "restart", "repeat"} or None
         What the expert was asked for, where it is known. The random points at which a search
         begins afresh are restarts.
     credits : Mapping of str to float
@@ -183,7 +188,7 @@ def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
     if suggestion is None:
         return "", {}
     record = suggestion.record or {}
-    if suggestion.method == HDBO.name and _named(record) is None and record.get(QUERY) != AFRESH:
+    if suggestion.method == HDBO.name and _named(record) is None and _special(record) is None:
         return "", {}
     return suggestion.method, record
 
@@ -193,6 +198,12 @@ def _named(record: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) and name in EXPERTS else None
 
 
+def _special(record: Mapping[str, Any]) -> tuple[Origin, QueryKind] | None:
+    """Return origin and kind of a point that is no expert's, None for all others."""
+    kind = record.get(QUERY)
+    return WITHOUT_EXPERT.get(kind) if isinstance(kind, str) else None
+
+
 def _query(
     trial: FrozenTrial, method: str | None, data: Mapping[str, Any], improves: bool
 ) -> Query:
@@ -200,10 +211,11 @@ def _query(
     if is_enqueued(trial):
         return Query(trial, "enqueued", None, None, {}, None, None, improves, data)
     if method != HDBO.name:
-        origin: Origin = "random" if method is None else "unknown"
-        return Query(trial, origin, None, None, {}, None, None, improves, data)
+        drawn: Origin = "random" if method is None else "unknown"
+        return Query(trial, drawn, None, None, {}, None, None, improves, data)
     if _named(data) is None:
-        return Query(trial, "random", None, AFRESH, {}, None, None, improves, data)
+        origin, special = WITHOUT_EXPERT[data[QUERY]]
+        return Query(trial, origin, None, special, {}, None, None, improves, data)
     kind, credits = data.get(QUERY), data.get(CREDITS)
     found = credits.items() if isinstance(credits, dict) else ()
     rates = {name: number(rate) for name, rate in found if name in EXPERTS}

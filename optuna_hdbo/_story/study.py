@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import get_args
 
 from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._story.opinions import in_words
 from optuna_hdbo._story.queries import HONEST
+from optuna_hdbo._story.queries import Origin
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
@@ -35,10 +37,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         for name in EXPERTS
         if any(q.expert == name for q in queries)
     }
-    origins = {
-        origin: sum(q.origin == origin for q in queries)
-        for origin in ("expert", "random", "enqueued", "unknown")
-    }
+    origins = {origin: sum(q.origin == origin for q in queries) for origin in get_args(Origin)}
     improved = [[q.trial.number, q.expert or q.origin] for q in queries if q.improves]
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
@@ -68,6 +67,7 @@ def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:
     words = {
         "expert": "suggested by experts",
         "random": "drawn at random",
+        "repeat": "repeated, to see whether values are noisy",
         "enqueued": "enqueued",
         "unknown": "without a suggestion of HDBOSampler",
     }

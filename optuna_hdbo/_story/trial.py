@@ -12,6 +12,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._story.opinions import opinions
 from optuna_hdbo._story.queries import AFRESH
+from optuna_hdbo._story.queries import AGAIN
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import best_known_then
@@ -20,6 +21,7 @@ from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.portfolio.hdbo import SIDE
+from optuna_hdbo.portfolio.noise import REPEATED
 from optuna_hdbo.portfolio.searches.restart import KEY as RESTART
 
 
@@ -50,6 +52,8 @@ KINDS = {
     "elsewhere": "All experts would have refined the best point once more, which they had done "
     "too often; so this is the furthest of some random points from all known ones.",
     "restart": "Nothing improved any more, so a search began afresh at random points.",
+    "repeat": "A model took a part of the differences for noise. Where there is none, points that "
+    "are so close together have equal values.",
 }
 STATES = {
     TrialState.RUNNING: "It is still running.",
@@ -117,6 +121,10 @@ def _origin(queries: list[Query], query: Query) -> str:
         )
     if query.kind == AFRESH:
         return "was drawn at random."
+    if query.kind == AGAIN:
+        number = query.data.get(REPEATED)
+        known = f"trial {number}" if type(number) is int and number >= 0 else "an earlier trial"
+        return f"repeats {known}, to see whether values are noisy."
     asked = [q.trial.number for q in queries if q.expert is not None]
     if asked and asked[0] < query.trial.number:
         return (

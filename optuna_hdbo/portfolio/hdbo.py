@@ -18,6 +18,7 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.noise import Ranking
+from optuna_hdbo.portfolio.noise import repeat
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
@@ -84,7 +85,11 @@ class HDBO:
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
-        seen = self._ranking.of(domain, seen)
+        seen, in_doubt = self._ranking.of(domain, seen)
+        if in_doubt:
+            rng = streams.generator(f"{self.name}:repeat", seen.step)
+            if (again := repeat(domain, seen, rng)) is not None:
+                return again
         of_all = zoom.without_boxes(seen)
         zoomed = self._zoom(domain, seen, of_all, streams)
         if zoomed is not None:

@@ -36,9 +36,10 @@ success at that time, which :func:`optuna_hdbo.explain` reads."""
 SIGNATURE = (credit.KEY, QUERY, CREDITS)
 """The entries of a record that say whose query it was, and why."""
 
-QueryKind = Literal["search", "refine", "elsewhere", "restart"]
+QueryKind = Literal["search", "refine", "elsewhere", "restart", "repeat"]
 """What a query is for: a better point, one more digit of the best point, the furthest point from
-all known ones, or a random point of a search that begins afresh."""
+all known ones, a random point of a search that begins afresh, or the best point again, to see
+whether values are noisy."""
 
 
 class Panel:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +22,7 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.portfolio import noise
 from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.noise import STEP
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import noise_of_close_pairs
 from optuna_hdbo.portfolio.searches import restart
@@ -109,34 +112,121 @@ def test_only_the_latest_observations_are_compared() -> None:
     assert noise_of_close_pairs(X, np.zeros(len(X))) == 0.0
 
 
+def repeated(values: Sequence[float], *, share: float = 0.5, n: int = 40) -> Observations:
+    """Return values of a slope under a fit, and these values of its first point once more."""
+    seen = study(0.0, share=share, n=n, close=False)
+    X = np.concatenate([seen.X, seen.X[:1] + STEP * np.arange(1, len(values) + 1)[:, None]])
+    made = [Record(n + i, "complete", {noise.REPEATED: 0}) for i in range(len(values))]
+    told = np.concatenate([seen.values, seen.values[0] + np.array(values)])
+    return Observations.from_arrays(X, told, records=[*seen.records, *made])
+
+
 @pytest.mark.parametrize(
     ("deterministic", "seen", "expected"),
     [
-        (None, study(0.3), True),
         (False, study(0.3), True),
         (True, study(0.3), False),
-        (None, study(0.3, close=False), False),  # nothing confirms the noise of the fit
         (False, study(0.3, close=False), True),
-        (None, study(0.0), False),  # close pairs refute it
-        (False, study(0.0), False),
-        (None, study(0.3, share=0.05), False),  # so little could be structure
+        (False, study(0.0), False),  # close pairs refute it
         (False, study(0.3, share=0.05), True),
         (False, study(0.3, share=0.5 * noise.LEAST_SHARE), False),
         (False, study(0.3, n=noise.LEAST_OBSERVATIONS - 1), False),
+        (None, study(0.3), None),
+        (None, study(0.3, share=0.5 * noise.DOUBTFUL_SHARE), False),
+        (None, study(0.3, n=noise.LEAST_UNTOLD_OBSERVATIONS - 1), False),
+        (None, repeated([0.3]), None),  # one difference does not tell how large the noise is
+        (None, repeated([1e-5]), False),
+        (None, repeated([0.3, -0.4]), True),
+        (None, repeated([0.3, -0.4], share=0.5 * noise.LEAST_SHARE), False),
+        (None, repeated([0.02, 0.02]), None),
+        (None, repeated([1e-5, 1e-5]), False),
+        (True, repeated([0.3, -0.4]), False),
     ],
 )
 def test_observations_are_ranked_by_a_model_where_noise_is_known(
-    deterministic: bool | None, seen: Observations, *, expected: bool
+    deterministic: bool | None, seen: Observations, *, expected: bool | None
 ) -> None:
-    ranked = Ranking(deterministic).of(DOMAIN, seen)
-    assert (ranked.ranks is not None) == expected
+    ranked, in_doubt = Ranking(deterministic).of(DOMAIN, seen)
+    assert (ranked.ranks is not None) == (expected is True)
+    assert in_doubt == (expected is None)
     assert expected or ranked is seen
+
+
+@pytest.mark.parametrize(("n_columns", "n"), [(1, 30), (15, 30), (20, 40), (50, 100), (99, 100)])
+def test_with_more_columns_points_are_repeated_later(n_columns: int, n: int) -> None:
+    assert noise.least_untold(n_columns) == n
+
+
+@given(st.lists(st.floats(-9.0, 9.0), min_size=1, max_size=6), st.integers(0, 6))
+def test_the_noise_of_repeats_is_the_variance_of_their_values(
+    values: list[float], n_pruned: int
+) -> None:
+    seen = repeated(values)
+    pruned = np.zeros(len(seen.values), np.bool_)
+    pruned[len(pruned) - min(n_pruned, len(values)) :] = True
+    of_repeats, n_repeats = noise.noise_of_repeats(replace(seen, pruned=pruned))
+    told = seen.values[np.r_[0, 40 : 40 + max(0, len(values) - n_pruned)]] / seen.scale
+    assert n_repeats == len(told) - 1
+    assert of_repeats == pytest.approx(statistics.variance(told) if n_repeats else 0.0)
+
+
+@pytest.mark.parametrize("number", ["0", None, True, 0.0, 99, -1])
+def test_repeats_of_unknown_trials_do_not_count(number: object) -> None:
+    seen = repeated([0.3, 0.4])
+    records = [replace(r, data={noise.REPEATED: number}) for r in seen.records]
+    assert noise.noise_of_repeats(replace(seen, records=records)) == (0.0, 0)
+
+
+def test_the_best_point_is_repeated_until_noise_is_known() -> None:
+    seen, rng = study(0.3, close=False), np.random.default_rng(0)
+    best = int(np.argmax(seen.values))
+    for n_made in range(noise.MOST_REPEATS):
+        again = noise.repeat(DOMAIN, seen, rng)
+        assert again is not None
+        moved = np.abs(again.x - seen.X[best])
+        assert 0.49 * STEP <= moved.min() <= moved.max() <= 1.01 * STEP
+        assert again.record == {"query": "repeat", noise.REPEATED: best}
+        assert again.report == {"query": "repeat"}
+        running = Record(40 + n_made, "running", again.record)
+        under_way = replace(seen, records=[*seen.records, running])
+        assert noise.repeat(DOMAIN, under_way, rng) is None
+        # Its value is better. The same point is repeated nevertheless.
+        seen = Observations.from_arrays(
+            np.concatenate([seen.X, again.x[None]]),
+            np.append(seen.values, 9.0 + n_made),
+            records=[*seen.records, replace(running, state="complete")],
+        )
+    assert noise.repeat(DOMAIN, seen, rng) is None
+
+
+def test_failed_repeats_count_as_made() -> None:
+    seen = study(0.3, close=False)
+    failed = [Record(40 + i, "failed", {noise.REPEATED: 3}) for i in range(noise.MOST_REPEATS)]
+    assert noise.repeat(DOMAIN, replace(seen, records=failed), np.random.default_rng(0)) is None
+    again = noise.repeat(DOMAIN, replace(seen, records=failed[1:]), np.random.default_rng(0))
+    assert again is not None
+    assert again.record is not None
+    assert again.record[noise.REPEATED] == 3
+
+
+@pytest.mark.parametrize("best", [0.0, 1.0])
+def test_a_repeat_is_inside_of_the_ranges_and_moves_continuous_columns_only(best: float) -> None:
+    domain, rng = make_domain(None, 5), np.random.default_rng(0)
+    X = domain.sample(rng, 40)
+    X[7] = domain.snap(np.full((1, 2), best))[0]
+    seen = Observations.from_arrays(X, -np.abs(X - X[7]).sum(axis=1))
+    for _ in range(8):
+        again = noise.repeat(domain, seen, rng)
+        assert again is not None
+        assert 0.0 < abs(again.x[0] - best) <= STEP
+        assert again.x[1] == X[7, 1]
+    assert noise.repeat(make_domain(4, 5), seen, rng) is None
 
 
 @pytest.mark.parametrize("n", [40, MOST_MODELLED + 60])
 def test_ranks_are_posterior_means(n: int) -> None:
     seen = study(1.0, n=n)
-    ranked = Ranking(None).of(DOMAIN, seen)
+    ranked, _ = Ranking(False).of(DOMAIN, seen)
     fitted = Fitted.from_json(fit_of(0.5)[noise.FIT], DOMAIN)
     assert fitted is not None
     rows = np.arange(n)
@@ -152,17 +242,17 @@ def test_ranks_are_posterior_means(n: int) -> None:
 def test_a_fit_of_a_later_search_does_not_count() -> None:
     seen = study(0.3)
     later = Record(39, "complete", {**fit_of(0.5), restart.KEY: 30})
-    assert Ranking(False).of(DOMAIN, replace(seen, records=[later])).ranks is None
+    assert Ranking(False).of(DOMAIN, replace(seen, records=[later]))[0].ranks is None
 
 
 def test_there_are_no_ranks_in_domains_with_branches() -> None:
     domain, seen = make_domain(None, None), study(0.3)
     object.__setattr__(domain, "gates", {"x1": object()})
-    assert Ranking(False).of(domain, seen) is seen
+    assert Ranking(False).of(domain, seen) == (seen, False)
 
 
 def test_merits_are_the_ranks_and_infeasible_ones_are_below() -> None:
-    seen = Ranking(None).of(DOMAIN, study(0.3))
+    seen, _ = Ranking(False).of(DOMAIN, study(0.3))
     np.testing.assert_array_equal(merits(seen), seen.ranks)
     np.testing.assert_array_equal(merits(seen.at(np.array([3, 7]))), merits(seen)[[3, 7]])
     best = int(np.argmax(merits(seen)))
@@ -182,7 +272,7 @@ def test_a_search_is_around_the_point_that_is_believed_best() -> None:
     rng = np.random.default_rng(0)
     of_values = restart.next_turn(DOMAIN, seen, rng).first.best
     np.testing.assert_array_equal(of_values, seen.X[lucky])
-    ranked = Ranking(False).of(DOMAIN, seen)
+    ranked, _ = Ranking(False).of(DOMAIN, seen)
     believed = restart.next_turn(DOMAIN, ranked, rng).first.best
     assert believed.sum() > seen.X[lucky].sum() + 0.5
 
