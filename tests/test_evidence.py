@@ -51,6 +51,9 @@ def check_benchmark(words: list[str]) -> None:
         problems, seeds = cli.problem_names(args.problems), cli.parse_seeds(args.seeds)
         for i, problem in enumerate(problems):
             check_plan(problem, tuple(seeds if i == 0 else seeds[:1]), args.trials)
+    elif args.command == "noise":
+        for problem in cli.problem_names(args.problems):
+            check_plan(problem, tuple(cli.parse_seeds(args.seeds)), args.trials)
     elif args.command == "constraints":
         assert set(args.problems.split(",")) <= set(constrained.PROBLEMS)
     elif args.command == "overhead":

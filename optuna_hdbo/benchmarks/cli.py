@@ -36,6 +36,7 @@ from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
 from optuna_hdbo.benchmarks.measure import groups
+from optuna_hdbo.benchmarks.measure import noisy
 from optuna_hdbo.benchmarks.measure import overhead
 from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure import speed
@@ -170,6 +171,28 @@ def _constraints(args: argparse.Namespace) -> int:
     return 0
 
 
+def _add_noise(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--problems", default="hartmann6-6", help=f"{PROBLEMS} (default: %(default)s)")
+    add("--rivals", required=True, help="samplers, separated by commas")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of problems, samplers and noise")
+    add("--trials", type=int, default=150, help="trials per run (default: %(default)s)")
+    add(
+        "--level",
+        type=float,
+        default=0.3,
+        help="standard deviation of the noise, divided by the distance from the median to the "
+        "best of a thousand random values (default: %(default)s)",
+    )
+
+
+def _noise(args: argparse.Namespace) -> int:
+    names, labels = problem_names(args.problems), registry.split(args.rivals)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    print(noisy.compare(names, labels, parse_seeds(args.seeds), args.trials, args.level))
+    return 0
+
+
 def _add_endurance(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--problems", required=True, help=PROBLEMS)
@@ -294,6 +317,7 @@ _COMMANDS = {
         _constraints,
         "compare samplers under constraints",
     ),
+    "noise": (_add_noise, _noise, "compare samplers on problems with noise"),
     "speed": (_add_speed, _speed, "time kernels and trials, and compare with earlier times"),
     "structure": (_add_structure, _structure, "measure how often known interactions are found"),
     "groups": (_add_groups, _groups, "measure how close learned groups are to known ones"),

@@ -49,7 +49,8 @@ class HDBOSampler(MethodSampler):
     Each trial carries the name of its expert as user attribute ``hdbo:expert``, and as
     ``hdbo:query`` whether the expert searched for a better point (``"search"``), refined the best
     one (``"refine"``), or whether the point is the furthest from all known ones because all
-    experts refined (``"elsewhere"``).
+    experts refined (``"elsewhere"``). The best point may also be repeated, to see whether values
+    are noisy (``"repeat"``).
 
     Once ten queries have hardly improved the best value, a part of the next ones searches a box
     around the best trial as if it were the whole space, with 7 to 25 parameters. It is smaller
@@ -66,8 +67,9 @@ class HDBOSampler(MethodSampler):
         study with several objectives has one model per objective instead of experts.
     deterministic_objective : bool or None
         Whether equal parameters give equal values. With ``False``, trials are ranked by their
-        posterior means instead of their values. With ``None``, this begins once trials that are
-        close together show that the values are noisy.
+        posterior means instead of their values. With ``None``, this begins once a trial that is
+        repeated has other values. The best trial is repeated up to four times while a model takes
+        a part of the differences for noise.
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int

@@ -20,7 +20,14 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 
 PREFIX = ["python", "-m", "optuna_hdbo.benchmarks"]
-TRIALS = {"run": "2", "constraints": "2", "overhead": "1", "endurance": "12", "groups": "12"}
+TRIALS = {
+    "run": "2",
+    "constraints": "2",
+    "noise": "2",
+    "overhead": "1",
+    "endurance": "12",
+    "groups": "12",
+}
 
 
 def arguments_of(page: Path) -> list[list[str]]:
@@ -60,7 +67,7 @@ def shrunk(words: list[str]) -> list[str]:
         else:
             small.extend([option, value])
 
-    if args.command in {"run", "endurance"}:
+    if args.command in {"run", "endurance", "noise"}:
         put("--problems", cli.problem_names(args.problems)[0])
     elif args.command == "structure":
         put(

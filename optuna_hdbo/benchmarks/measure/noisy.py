@@ -1,0 +1,108 @@
+"""Problems with noise: how good the best trial is, and the one that a model believes best."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import optuna
+
+from optuna_hdbo.believed import get_believed_best
+from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+N_RANDOM = 1000
+"""Random points whose values say how far good values are from ordinary ones."""
+
+
+def spread(problem: Problem) -> float:
+    """Return the distance from the median to the best value of :data:`N_RANDOM` random points."""
+    rng = np.random.default_rng([0, problem.seed])
+    low, high = problem.bounds.T
+    points = rng.uniform(low, high, (N_RANDOM, len(low)))
+    regret = np.array([problem.regret(problem.evaluate(x)) for x in points])
+    return float(np.median(regret) - regret.min())
+
+
+def execute(name: str, label: str, seed: int, n_trials: int, level: float) -> dict[str, float]:
+    """Return regrets without noise, of the best and of the believed best trial, and CPU seconds.
+
+    The noise is normal. Its standard deviation is ``level`` times the :func:`spread`.
+    """
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    problem = catalogue.make(name, seed)
+    sampler = registry.parse(label).build(problem, seed)
+    study = optuna.create_study(direction=problem.direction, sampler=sampler)
+    noise = level * spread(problem) * np.random.default_rng([1, seed]).standard_normal(n_trials)
+    regret = np.empty(n_trials)
+    clock = Clock()
+    for t in range(n_trials):
+        trial = study.ask()
+        x = problem.suggest(trial)
+        clock.pause()
+        value = problem.evaluate(x)
+        regret[t] = problem.regret(value)
+        clock.resume()
+        study.tell(trial, value + noise[t])
+    clock.pause()
+    return {
+        "best": float(regret[study.best_trial.number]),
+        "believed": float(regret[get_believed_best(study).number]),
+        "cpu": clock.cpu,
+    }
+
+
+HEAD = """\
+| problem | noise | trials | seeds | sampler | best trial | believed best | CPU s |
+|---|---:|---:|---:|---|---:|---:|---:|"""
+
+
+def compare(
+    names: Sequence[str],
+    labels: Sequence[str],
+    seeds: Sequence[int],
+    n_trials: int,
+    level: float,
+) -> str:
+    """Return a Markdown table: medians and quartiles over seeds of the regrets without noise.
+
+    Raises
+    ------
+    ValueError
+        If a name or a setting is wrong. This is checked before any study begins.
+    """
+    if not 0.0 <= level < np.inf:
+        raise ValueError(f"level must be a finite number of at least 0, but got {level}.")
+    for name in names:
+        for seed in seeds:
+            catalogue.check_seed(name, seed)
+        problem = catalogue.make(name, seeds[0])
+        if type(problem) is not Problem:
+            raise ValueError(f"problem must have nothing but real parameters, but got {name}.")
+        for label in labels:
+            registry.parse(label).build(problem, seeds[0])
+    lines = [HEAD]
+    for name in names:
+        for label in labels:
+            runs = [execute(name, label, seed, n_trials, level) for seed in seeds]
+            cells = [
+                *(_quartiles([run[key] for run in runs]) for key in ("best", "believed")),
+                f"{np.median([run['cpu'] for run in runs]):.1f}",
+            ]
+            lines.append(
+                f"| {name} | {level:g} | {n_trials} | {len(seeds)} | `{label}` | "
+                + " | ".join(cells)
+                + " |"
+            )
+            print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
+
+
+def _quartiles(values: Sequence[float]) -> str:
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    return f"{middle:.3g} ({low:.3g}, {high:.3g})"
