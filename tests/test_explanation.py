@@ -319,10 +319,10 @@ def test_the_best_point_is_repeated_to_see_whether_values_are_noisy(
         found = explain(study, trial.number)
         assert found.facts["origin"] == found.facts["query"] == "repeat"
         assert found.text.startswith(
-            f"Trial {trial.number} repeats trial {best.number}, to see whether values are noisy.\n"
+            f"Trial {trial.number} repeats trial {best.number} to see whether values are noisy.\n"
         )
     assert explain(study).facts["origins"]["repeat"] == n_repeats
-    assert f"{n_repeats} repeated, to see whether values are noisy" in explain(study).text
+    assert f"{n_repeats} repeated to see whether values are noisy" in explain(study).text
     names = {d.name: list(d.x) for d in visualization.plot_experts(study).data}
     worse = [t.number for t in again if t.value > best.value]
     assert names.get("repeat of a trial", []) == worse
@@ -338,7 +338,7 @@ def test_a_repeat_of_nobody_knows_what(number: Any, study: optuna.Study) -> None
             system_attrs=attributes({"query": "repeat", "repeated": number}, method="hdbo"),
         )
     )
-    assert str(explain(study, 3)).startswith("Trial 3 repeats an earlier trial, to see")
+    assert str(explain(study, 3)).startswith("Trial 3 repeats an earlier trial to see")
 
 
 def test_a_study_of_the_sampler_explains_itself(storage: optuna.storages.BaseStorage) -> None:

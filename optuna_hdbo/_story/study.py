@@ -67,7 +67,7 @@ def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:
     words = {
         "expert": "suggested by experts",
         "random": "drawn at random",
-        "repeat": "repeated, to see whether values are noisy",
+        "repeat": "repeated to see whether values are noisy",
         "enqueued": "enqueued",
         "unknown": "without a suggestion of HDBOSampler",
     }

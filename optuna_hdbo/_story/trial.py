@@ -124,7 +124,7 @@ def _origin(queries: list[Query], query: Query) -> str:
     if query.kind == AGAIN:
         number = query.data.get(REPEATED)
         known = f"trial {number}" if type(number) is int and number >= 0 else "an earlier trial"
-        return f"repeats {known}, to see whether values are noisy."
+        return f"repeats {known} to see whether values are noisy."
     asked = [q.trial.number for q in queries if q.expert is not None]
     if asked and asked[0] < query.trial.number:
         return (
