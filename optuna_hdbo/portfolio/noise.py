@@ -58,8 +58,9 @@ without noise."""
 STEP = 1e-5
 """How far a repeat is at most from the point that it repeats, in shares of the ranges."""
 
-MOST_REPEATS = 4
-"""Repeats in a study, whether they have a value or not."""
+MOST_REPEATS, WAITING = 4, 20
+"""Repeats in a study, whether they have a value or not, and how many trials a repeat is waited
+for: its worker may be gone."""
 
 EQUAL = 1e-3
 """The variance of a point's values, divided by the noise of the fit, below which they are equal
@@ -192,7 +193,7 @@ def repeat(domain: Domain, seen: Observations, rng: np.random.Generator) -> Sugg
     is under way, and after :data:`MOST_REPEATS`.
     """
     made = [record for record in seen.records if REPEATED in record.data]
-    is_under_way = any(record.state == "running" for record in made)
+    is_under_way = any(r.state == "running" and r.number >= seen.step - WAITING for r in made)
     if len(made) >= MOST_REPEATS or is_under_way or domain.discrete.all():
         return None
     last = _repeated_last(seen)

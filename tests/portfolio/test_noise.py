@@ -190,6 +190,9 @@ def test_the_best_point_is_repeated_until_noise_is_known() -> None:
         running = Record(40 + n_made, "running", again.record)
         under_way = replace(seen, records=[*seen.records, running])
         assert noise.repeat(DOMAIN, under_way, rng) is None
+        late = replace(under_way, step=running.number + noise.WAITING + 1)
+        is_allowed = n_made + 1 < noise.MOST_REPEATS
+        assert (noise.repeat(DOMAIN, late, rng) is not None) == is_allowed
         # Its value is better. The same point is repeated nevertheless.
         seen = Observations.from_arrays(
             np.concatenate([seen.X, again.x[None]]),
