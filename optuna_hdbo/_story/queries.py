@@ -40,10 +40,10 @@ more, parameters that the user enqueued, or a trial without a suggestion of ours
 
 AFRESH: QueryKind = "restart"
 AGAIN: QueryKind = "repeat"
-WITHOUT_EXPERT: Mapping[str, tuple[Origin, QueryKind]] = MappingProxyType(
-    {AFRESH: ("random", AFRESH), AGAIN: ("repeat", AGAIN)}
+WITHOUT_EXPERT: Mapping[QueryKind | None, Origin] = MappingProxyType(
+    {AFRESH: "random", AGAIN: "repeat"}
 )
-"""Kinds of points with which no expert is named, their origins, and the kinds again."""
+"""Kinds of points with which no expert is named, and their origins."""
 
 HONEST = Z
 """Standard deviations within which 95 % of normal values lie."""
@@ -188,7 +188,8 @@ def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
     if suggestion is None:
         return "", {}
     record = suggestion.record or {}
-    if suggestion.method == HDBO.name and _named(record) is None and _special(record) is None:
+    named = _named(record) is not None or _kind(record) in WITHOUT_EXPERT
+    if suggestion.method == HDBO.name and not named:
         return "", {}
     return suggestion.method, record
 
@@ -198,10 +199,9 @@ def _named(record: Mapping[str, Any]) -> str | None:
     return name if isinstance(name, str) and name in EXPERTS else None
 
 
-def _special(record: Mapping[str, Any]) -> tuple[Origin, QueryKind] | None:
-    """Return origin and kind of a point that is no expert's, None for all others."""
+def _kind(record: Mapping[str, Any]) -> QueryKind | None:
     kind = record.get(QUERY)
-    return WITHOUT_EXPERT.get(kind) if isinstance(kind, str) else None
+    return next((known for known in get_args(QueryKind) if known == kind), None)
 
 
 def _query(
@@ -211,19 +211,18 @@ def _query(
     if is_enqueued(trial):
         return Query(trial, "enqueued", None, None, {}, None, None, improves, data)
     if method != HDBO.name:
-        drawn: Origin = "random" if method is None else "unknown"
-        return Query(trial, drawn, None, None, {}, None, None, improves, data)
+        origin: Origin = "random" if method is None else "unknown"
+        return Query(trial, origin, None, None, {}, None, None, improves, data)
+    kind, credits = _kind(data), data.get(CREDITS)
     if _named(data) is None:
-        origin, special = WITHOUT_EXPERT[data[QUERY]]
-        return Query(trial, origin, None, special, {}, None, None, improves, data)
-    kind, credits = data.get(QUERY), data.get(CREDITS)
+        return Query(trial, WITHOUT_EXPERT[kind], None, kind, {}, None, None, improves, data)
     found = credits.items() if isinstance(credits, dict) else ()
     rates = {name: number(rate) for name, rate in found if name in EXPERTS}
     return Query(
         trial=trial,
         origin="expert",
         expert=_named(data),
-        kind=next((known for known in get_args(QueryKind) if known == kind), None),
+        kind=kind,
         credits={name: rate for name, rate in rates.items() if rate is not None},
         predicted=reported(trial, "predicted"),
         std=reported(trial, "std"),

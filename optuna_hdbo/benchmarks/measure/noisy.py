@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import optuna
 
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.believed import get_believed_best
-from optuna_hdbo.benchmarks.measure.clock import Clock
+from optuna_hdbo.benchmarks.measure.clock import timed_trials
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.rivals import registry
@@ -32,28 +34,28 @@ def spread(problem: Problem) -> float:
 def execute(name: str, label: str, seed: int, n_trials: int, level: float) -> dict[str, float]:
     """Return regrets without noise, of the best and of the believed best trial, and CPU seconds.
 
-    The noise is normal. Its standard deviation is ``level`` times the :func:`spread`.
+    The noise is normal. Its standard deviation is ``level`` times the :func:`spread`. Seconds are
+    those of ``ask``, every ``suggest`` and ``tell``, not of the objective.
     """
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     problem = catalogue.make(name, seed)
-    sampler = registry.parse(label).build(problem, seed)
-    study = optuna.create_study(direction=problem.direction, sampler=sampler)
+    rival = registry.parse(label)
+    study = optuna.create_study(direction=problem.direction, sampler=rival.build(problem, seed))
     noise = level * spread(problem) * np.random.default_rng([1, seed]).standard_normal(n_trials)
-    regret = np.empty(n_trials)
-    clock = Clock()
-    for t in range(n_trials):
-        trial = study.ask()
-        x = problem.suggest(trial)
-        clock.pause()
+    regret: list[float] = []
+
+    def evaluate(x: FloatArray) -> float:
         value = problem.evaluate(x)
-        regret[t] = problem.regret(value)
-        clock.resume()
-        study.tell(trial, value + noise[t])
-    clock.pause()
+        regret.append(problem.regret(value))
+        return value + float(noise[len(regret) - 1])
+
+    noisy = replace(problem, evaluate=evaluate)
+    trials = timed_trials(study, noisy, n_trials, rival.n_workers, seed)
+    cpu = sum(clock.cpu for _, clock in trials)
     return {
-        "best": float(regret[study.best_trial.number]),
-        "believed": float(regret[get_believed_best(study).number]),
-        "cpu": clock.cpu,
+        "best": regret[study.best_trial.number],
+        "believed": regret[get_believed_best(study).number],
+        "cpu": cpu,
     }
 
 
