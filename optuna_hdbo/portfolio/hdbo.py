@@ -17,6 +17,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import is_mixed
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import repeat
 from optuna_hdbo.portfolio.panel import QUERY
@@ -108,7 +109,12 @@ class HDBO:
             names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
         if search.began is None:
             asked = self._everywhere.suggest(
-                domain, search.seen, streams, names, may_refine=may_refine(search.seen)
+                domain,
+                search.seen,
+                streams,
+                names,
+                may_refine=may_refine(search.seen),
+                mixed=is_mixed(domain),
             )
             return replace(asked, record={**(asked.record or {}), **memory.kept})
         if search.needs_random_points:
@@ -118,7 +124,12 @@ class HDBO:
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
         asked = self._everywhere.suggest(
-            search.domain, search.seen, streams, names, may_refine=may_refine(search.seen)
+            search.domain,
+            search.seen,
+            streams,
+            names,
+            may_refine=may_refine(search.seen),
+            mixed=is_mixed(domain),
         )
         x = domain.canonical(search.whole(asked.x)[None])[0]
         record = {**(asked.record or {}), **search.said, **memory.kept}
@@ -173,7 +184,13 @@ class HDBO:
         inner, side = zoomed.region.inner, zoomed.box.side
         names = self.experts_for(inner)
         asked = self._in_box.suggest(
-            inner, zoomed.seen, streams, names, may_refine=may_refine(seen), share=side
+            inner,
+            zoomed.seen,
+            streams,
+            names,
+            may_refine=may_refine(seen),
+            share=side,
+            mixed=is_mixed(domain),
         )
         rng = streams.generator(f"{self.name}:box", seen.step)
         x = domain.snap(zoomed.region.outward(asked.x)[None])[0]

@@ -62,6 +62,7 @@ class Panel:
         *,
         may_refine: bool,
         share: float = 1.0,
+        mixed: bool = False,
     ) -> Suggestion:
         """Return the point of an expert, drawn by how often its points were improvements.
 
@@ -77,13 +78,16 @@ class Panel:
             Whether the point may be one more digit of the best one, see :func:`may_refine`.
         share : float
             Share of the parameters' ranges that the columns of the domain have.
+        mixed : bool
+            Whether the domain, or the one that it is a part of, is a mixed one of few columns.
         """
         rng = streams.generator("hdbo", seen.step)
         names = tuple(n for n in names if self._takes_part(n, domain, seen)) or names
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
-        prior = {name: EXPERTS[name].prior_in(domain) for name in names}
+        prior = {name: EXPERTS[name].prior_in(domain, mixed=mixed) for name in names}
         floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
+        floor = credit.FLOOR_OF_MIXED if mixed else floor
         best = seen.X[int(np.argmax(merit))]
         rates = {name: credit.rate(earned[name], prior[name]) for name in names}
         first: tuple[str, Suggestion] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,12 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.credit import FLOOR
+from optuna_hdbo.portfolio.credit import FLOOR_OF_FEW
+from optuna_hdbo.portfolio.credit import FLOOR_OF_MIXED
+from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.experts import LEAST_SUBSPACE_COLUMNS
 from optuna_hdbo.portfolio.experts import MANY_COLUMNS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
@@ -88,6 +94,37 @@ def test_the_first_credit_depends_on_the_number_of_parameters() -> None:
     for n, larger in [(2, "global"), (20, "local"), (59, "local"), (60, "global")]:
         smaller = "local" if larger == "global" else "global"
         assert rates[n][larger] > rates[n][smaller] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("columns", "wins", "floor"),
+    [
+        ((None, 5, "3"), 6.0, FLOOR_OF_MIXED),
+        ((None, None, None), 2.0, FLOOR_OF_FEW),
+        ((7, 5, "3"), 2.0, FLOOR_OF_FEW),
+        ((None, 5, *[None] * (FEW_COLUMNS - 2)), 0.5, FLOOR),
+    ],
+)
+def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_credit(
+    columns: tuple[int | str | None, ...],
+    wins: float,
+    floor: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order, said = credit.order, []
+
+    def recorded(
+        earned: Mapping[str, Credit],
+        prior: Mapping[str, Credit],
+        rng: np.random.Generator,
+        floor: float,
+    ) -> list[str]:
+        said.append((prior["global"].wins, floor))
+        return order(earned, prior, rng, floor)
+
+    monkeypatch.setattr(credit, "order", recorded)
+    Ledger.started(make_domain(*columns), 12, f=lambda x: float(x.sum())).run(HDBO(), 2)
+    assert said == [(wins, floor)] * 2
 
 
 @pytest.mark.parametrize("name", ["local", "global", "groups"])
