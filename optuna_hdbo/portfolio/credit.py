@@ -33,8 +33,8 @@ of the better half. Smaller gains refine what is known."""
 
 FLOOR, FLOOR_OF_FEW, FLOOR_OF_MIXED = 0.02, 0.1, 0.04
 """Share of the queries that every expert makes at least. The second one holds where there are few
-columns and the whole domain can be searched, the third one if some of them are discrete, too.
-Chosen on the tuning problems."""
+columns and the whole domain can be searched, the third one if some but not all of them are
+discrete, too. Chosen on the tuning problems."""
 
 
 class Credit(NamedTuple):
