@@ -11,6 +11,7 @@ from bisect import insort
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo.portfolio.kinds import Kind
 
 
 KEY = "expert"
@@ -31,10 +33,11 @@ WORTHWHILE = 1e-3
 """Smallest gain that counts as a success, divided by the distance of the best value to the median
 of the better half. Smaller gains refine what is known."""
 
-FLOOR, FLOOR_OF_FEW, FLOOR_OF_MIXED = 0.02, 0.1, 0.04
-"""Share of the queries that every expert makes at least. The second one holds where there are few
-columns and the whole domain can be searched, the third one if some but not all of them are
-discrete, too. Chosen on the tuning problems."""
+FLOORS: Mapping[Kind, float] = MappingProxyType(
+    {"few": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
+)
+"""Share of the queries that every expert makes at least. It is larger where there are few columns
+and the whole domain can be searched. Chosen on the tuning problems."""
 
 
 class Credit(NamedTuple):
@@ -144,7 +147,7 @@ def order(
     earned: Mapping[str, Credit],
     prior: Mapping[str, Credit],
     rng: np.random.Generator,
-    floor: float = FLOOR,
+    floor: float,
 ) -> list[str]:
     """Return the experts in the order in which they may suggest the point of this query.
 

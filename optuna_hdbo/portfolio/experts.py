@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field
 from types import MappingProxyType
 
 from optuna_hdbo.methods.add_gp_ucb import AddGPUCB
@@ -16,6 +17,9 @@ from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.turbo import TuRBO
 from optuna_hdbo.methods.vs_bo import VSBO
 from optuna_hdbo.portfolio.credit import Credit
+from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
+from optuna_hdbo.portfolio.kinds import MANY_COLUMNS
+from optuna_hdbo.portfolio.kinds import Kind
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.quadratic import n_coefficients
 from optuna_hdbo.portfolio.steps import Stepped
@@ -36,20 +40,6 @@ MOST_TREE_COLUMNS = 60
 MOST_QUADRATIC_COLUMNS = 40
 """A quadratic function of more columns has more coefficients than a long study has trials."""
 
-
-FEW_COLUMNS = 10
-"""Below this many columns the whole domain can be searched: the local expert gets less credit."""
-
-MANY_COLUMNS = 60
-"""From this many columns on it gets less credit, too. On nine functions of 100 columns, each with
-seven seeds, the regret after 200 trials was .89 times as large in the geometric mean, and smaller
-in 37 of 63 studies.
-
-From there on models are also fitted half as often as those of single samplers. On ten functions of
-100 columns, each with three seeds, that saved a quarter of the time, and the regret was smaller in
-18 studies and larger in 12. With fewer columns it saved a tenth and gained nothing: with 20, on 32
-functions of CEC, it was smaller in 13 and larger in 18."""
-
 PRIOR = Credit(0.5, 2.0)
 """Pseudo-counts of successes and failures that an expert begins with."""
 
@@ -66,11 +56,8 @@ class Expert:
         Numbers of columns between which it suits a domain.
     prior : Credit
         What its record of successes begins with, as pseudo-counts.
-    prior_of_few, prior_of_many : Credit or None
-        The same below :data:`FEW_COLUMNS` columns and from :data:`MANY_COLUMNS` on, where it
-        differs.
-    prior_of_mixed : Credit or None
-        The same in domains that :func:`is_mixed` names, where it differs from ``prior_of_few``.
+    priors : mapping of Kind to Credit
+        The same in the kinds of domains where it differs.
     branches : bool
         Whether it suits domains in which not all columns are always active.
     takes_over : bool
@@ -91,9 +78,7 @@ class Expert:
     least: int = 1
     most: int = 10**9
     prior: Credit = PRIOR
-    prior_of_few: Credit | None = None
-    prior_of_many: Credit | None = None
-    prior_of_mixed: Credit | None = None
+    priors: Mapping[Kind, Credit] = field(default_factory=dict)
     branches: bool = True
     takes_over: bool = False
     default: bool = True
@@ -101,19 +86,9 @@ class Expert:
     categorical: bool = True
     least_observations: Callable[[int], int] = lambda n_columns: 1
 
-    def prior_in(self, domain: Domain, *, mixed: bool = False) -> Credit:
-        """Return the pseudo-counts of successes and failures in a domain, or in a part of it.
-
-        ``mixed`` says whether the whole domain is one of those that :func:`is_mixed` names.
-        """
-        of_here = None
-        if mixed and self.prior_of_mixed is not None:
-            of_here = self.prior_of_mixed
-        elif domain.breadth < FEW_COLUMNS:
-            of_here = self.prior_of_few
-        elif domain.breadth >= MANY_COLUMNS:
-            of_here = self.prior_of_many
-        return self.prior if of_here is None else of_here
+    def prior_in(self, kind: Kind) -> Credit:
+        """Return the pseudo-counts of successes and failures in a kind of domain."""
+        return self.priors.get(kind, self.prior)
 
     def suits(self, domain: Domain) -> bool:
         """Tell whether the expert is worth a query in this domain."""
@@ -122,37 +97,27 @@ class Expert:
         return suited and self.least <= len(domain) <= self.most
 
 
-def is_mixed(domain: Domain) -> bool:
-    """Tell whether a domain has few columns, some but not all discrete, and all always active.
-
-    Most models that are tuned have such a domain. There the global expert makes most queries. In
-    48 studies of error rates and losses of models, the value after 50 trials was better in 27 and
-    worse in 16.
-    """
-    some = bool(domain.discrete.any()) and not bool(domain.discrete.all())
-    return some and domain.breadth < FEW_COLUMNS and not domain.gates
-
-
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
     {
         "local": Expert(
             lambda deterministic: TuRBO(costly_from=MANY_COLUMNS),
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(2.0, 2.0),
-            prior_of_few=Credit(1.0, 2.0),
-            prior_of_many=Credit(1.0, 2.0),
+            priors=dict.fromkeys(("few", "few mixed", "many"), Credit(1.0, 2.0)),
         ),
         "global": Expert(
             lambda deterministic: GPUCB(costly_from=MANY_COLUMNS),
             most=MOST_MODELLED_COLUMNS,
-            prior_of_few=Credit(2.0, 2.0),
-            prior_of_many=Credit(2.0, 2.0),
-            prior_of_mixed=Credit(6.0, 6.0),
+            priors={
+                "few": Credit(2.0, 2.0),
+                "few mixed": Credit(6.0, 6.0),
+                "many": Credit(2.0, 2.0),
+            },
         ),
         "tree": Expert(
             lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),
             most=MOST_TREE_COLUMNS,
-            prior_of_few=Credit(1.0, 2.0),
+            priors=dict.fromkeys(("few", "few mixed"), Credit(1.0, 2.0)),
             branches=False,
             begins_anew=False,
         ),

@@ -17,7 +17,7 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.experts import is_mixed
+from optuna_hdbo.portfolio.kinds import kind_of
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import repeat
 from optuna_hdbo.portfolio.panel import QUERY
@@ -97,7 +97,7 @@ class HDBO:
             return self._ask_in_box(domain, seen, streams, zoomed)
         if names := self._taking_over(domain, seen):
             return self._everywhere.suggest(
-                domain, seen, streams, names, may_refine=may_refine(seen)
+                domain, seen, streams, names, kind=kind_of(domain), may_refine=may_refine(seen)
             )
         memory = Memory(of_all.records)
         rng = streams.generator(f"{self.name}:restart", seen.step)
@@ -113,8 +113,8 @@ class HDBO:
                 search.seen,
                 streams,
                 names,
+                kind=kind_of(domain),
                 may_refine=may_refine(search.seen),
-                mixed=is_mixed(domain),
             )
             return replace(asked, record={**(asked.record or {}), **memory.kept})
         if search.needs_random_points:
@@ -128,8 +128,8 @@ class HDBO:
             search.seen,
             streams,
             names,
+            kind=kind_of(search.domain, domain),
             may_refine=may_refine(search.seen),
-            mixed=is_mixed(domain),
         )
         x = domain.canonical(search.whole(asked.x)[None])[0]
         record = {**(asked.record or {}), **search.said, **memory.kept}
@@ -188,9 +188,9 @@ class HDBO:
             zoomed.seen,
             streams,
             names,
+            kind=kind_of(inner, domain),
             may_refine=may_refine(seen),
             share=side,
-            mixed=is_mixed(domain),
         )
         rng = streams.generator(f"{self.name}:box", seen.step)
         x = domain.snap(zoomed.region.outward(asked.x)[None])[0]

@@ -19,7 +19,7 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.base import shown_to
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.kinds import Kind
 
 
 REFINED = 1e-3
@@ -60,9 +60,9 @@ class Panel:
         streams: Streams,
         names: tuple[str, ...],
         *,
+        kind: Kind,
         may_refine: bool,
         share: float = 1.0,
-        mixed: bool = False,
     ) -> Suggestion:
         """Return the point of an expert, drawn by how often its points were improvements.
 
@@ -74,24 +74,24 @@ class Panel:
         streams : Streams
         names : tuple of str
             The experts that may be asked.
+        kind : Kind
+            The kind of the domain, which decides how much each expert is asked.
         may_refine : bool
             Whether the point may be one more digit of the best one, see :func:`may_refine`.
         share : float
             Share of the parameters' ranges that the columns of the domain have.
-        mixed : bool
-            Whether the domain, or the one that it is a part of, is a mixed one of few columns.
         """
         rng = streams.generator("hdbo", seen.step)
         names = tuple(n for n in names if self._takes_part(n, domain, seen)) or names
         merit = merits(seen)
         earned = credit.credits(seen, merit, names)
-        prior = {name: EXPERTS[name].prior_in(domain, mixed=mixed) for name in names}
-        floor = credit.FLOOR_OF_FEW if domain.breadth < FEW_COLUMNS else credit.FLOOR
-        floor = credit.FLOOR_OF_MIXED if mixed else floor
+        prior = {name: EXPERTS[name].prior_in(kind) for name in names}
         best = seen.X[int(np.argmax(merit))]
         rates = {name: credit.rate(earned[name], prior[name]) for name in names}
         first: tuple[str, Suggestion] | None = None
-        for name in self._ready(credit.order(earned, prior, rng, floor), domain, seen):
+        for name in self._ready(
+            credit.order(earned, prior, rng, credit.FLOORS[kind]), domain, seen
+        ):
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio.credit import FLOOR
-from optuna_hdbo.portfolio.credit import FLOOR_OF_FEW
+from optuna_hdbo.portfolio.credit import FLOORS
 from optuna_hdbo.portfolio.credit import FORGETTING
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.credit import WORTHWHILE
@@ -64,7 +63,7 @@ def test_foreign_records_earn_nothing(data: dict[str, object]) -> None:
     assert credits(seen, seen.values, NAMES) == dict.fromkeys(NAMES, Credit(0.0, 0.0))
 
 
-@pytest.mark.parametrize("floor", [FLOOR, FLOOR_OF_FEW])
+@pytest.mark.parametrize("floor", sorted(set(FLOORS.values())))
 def test_the_successful_are_asked_first_and_nobody_never(floor: float) -> None:
     prior = dict.fromkeys(NAMES, Credit(1.0, 1.0))
     earned = {"local": Credit(8.0, 0.0), "global": Credit(0.0, 60.0)}
@@ -80,5 +79,5 @@ def test_without_any_record_the_prior_decides() -> None:
     prior = {"local": Credit(2.0, 2.0), "global": Credit(0.5, 2.0)}
     earned = dict.fromkeys(NAMES, Credit(0.0, 0.0))
     rng = np.random.default_rng(0)
-    first = [order(earned, prior, rng)[0] for _ in range(2000)]
+    first = [order(earned, prior, rng, FLOORS["medium"])[0] for _ in range(2000)]
     assert first.count("local") > 2 * first.count("global") > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -19,16 +20,16 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
-from optuna_hdbo.portfolio.credit import FLOOR
-from optuna_hdbo.portfolio.credit import FLOOR_OF_FEW
-from optuna_hdbo.portfolio.credit import FLOOR_OF_MIXED
+from optuna_hdbo.portfolio.credit import FLOORS
 from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
 from optuna_hdbo.portfolio.experts import LEAST_SUBSPACE_COLUMNS
-from optuna_hdbo.portfolio.experts import MANY_COLUMNS
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
+from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
+from optuna_hdbo.portfolio.kinds import MANY_COLUMNS
+from optuna_hdbo.portfolio.kinds import Kind
+from optuna_hdbo.portfolio.kinds import kind_of
 from optuna_hdbo.portfolio.panel import CREDITS
 from optuna_hdbo.portfolio.panel import MOST_REFINED
 from optuna_hdbo.portfolio.panel import QUERY
@@ -86,30 +87,38 @@ def test_experts_suit_the_number_of_parameters() -> None:
     assert HDBO(experts=["tree"]).experts_for(too_many) == ("tree",)
 
 
-def test_the_first_credit_depends_on_the_number_of_parameters() -> None:
-    rates = {
-        n: {name: e.prior_in(make_domain(*[None] * n)).wins for name, e in EXPERTS.items()}
-        for n in (2, 20, MANY_COLUMNS - 1, MANY_COLUMNS)
-    }
-    for n, larger in [(2, "global"), (20, "local"), (59, "local"), (60, "global")]:
-        smaller = "local" if larger == "global" else "global"
-        assert rates[n][larger] > rates[n][smaller] > 0.0
+def test_the_first_credit_depends_on_the_kind_of_the_domain() -> None:
+    for kind in get_args(Kind):
+        rate = {name: expert.prior_in(kind).wins for name, expert in EXPERTS.items()}
+        larger, smaller = ("local", "global") if kind == "medium" else ("global", "local")
+        assert rate[larger] > rate[smaller] > 0.0
 
 
-@pytest.mark.parametrize(
-    ("columns", "wins", "floor"),
-    [
-        ((None, 5, "3"), 6.0, FLOOR_OF_MIXED),
-        ((None, None, None), 2.0, FLOOR_OF_FEW),
-        ((7, 5, "3"), 2.0, FLOOR_OF_FEW),
-        ((None, 5, *[None] * (FEW_COLUMNS - 2)), 0.5, FLOOR),
-    ],
-)
-def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_credit(
-    columns: tuple[int | str | None, ...],
-    wins: float,
-    floor: float,
-    monkeypatch: pytest.MonkeyPatch,
+KINDS: list[tuple[tuple[int | str | None, ...], Kind]] = [
+    ((None, None), "few"),
+    ((7, 5, "3"), "few"),
+    ((None, 5, "3"), "few mixed"),
+    ((None,) * (FEW_COLUMNS - 1), "few"),
+    ((None, 5, *[None] * (FEW_COLUMNS - 2)), "medium"),
+    ((None,) * (MANY_COLUMNS - 1), "medium"),
+    ((None,) * MANY_COLUMNS, "many"),
+]
+
+
+@pytest.mark.parametrize(("columns", "kind"), KINDS)
+def test_kinds_of_domains(columns: tuple[int | str | None, ...], kind: Kind) -> None:
+    assert kind_of(make_domain(*columns)) == kind
+
+
+def test_a_part_of_a_mixed_domain_is_mixed() -> None:
+    part = make_domain(None, None)
+    assert kind_of(part, make_domain(None, None, 5)) == "few mixed"
+    assert kind_of(part, make_domain(*[None] * FEW_COLUMNS)) == "few"
+
+
+@pytest.mark.parametrize(("columns", "kind"), [KINDS[0], KINDS[2], KINDS[4]])
+def test_credit_is_that_of_the_kind_of_the_domain(
+    columns: tuple[int | str | None, ...], kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order, said = credit.order, []
 
@@ -119,12 +128,12 @@ def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_cre
         rng: np.random.Generator,
         floor: float,
     ) -> list[str]:
-        said.append((prior["global"].wins, floor))
+        said.append((prior["global"], floor))
         return order(earned, prior, rng, floor)
 
     monkeypatch.setattr(credit, "order", recorded)
     Ledger.started(make_domain(*columns), 12, f=lambda x: float(x.sum())).run(HDBO(), 2)
-    assert said == [(wins, floor)] * 2
+    assert said == [(EXPERTS["global"].prior_in(kind), FLOORS[kind])] * 2
 
 
 @pytest.mark.parametrize("name", ["local", "global", "groups"])

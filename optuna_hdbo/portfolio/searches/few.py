@@ -37,7 +37,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.searches import influence
 from optuna_hdbo.portfolio.searches import restart

@@ -31,7 +31,7 @@ from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio.experts import FEW_COLUMNS
+from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.searches import influence
 
 
