@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import optuna
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.measure.clock import Clock
 from optuna_hdbo.benchmarks.problems.instances import Problem
@@ -82,7 +83,13 @@ def compare(
     """Return a Markdown table: medians over seeds, of the regret its quartiles as well.
 
     "Found in" counts the seeds that found anything feasible.
+
+    Raises
+    ------
+    ValueError
+        If a name or a setting is wrong. This is checked before any study begins.
     """
+    check_integer("n_trials", n_trials, 1)
     for name in names:
         if name not in PROBLEMS:
             raise ValueError(f"problem must be one of {', '.join(NAMES)}, but got {name}.")

@@ -91,7 +91,15 @@ def row(label: str, name: str, found: Endurance) -> str:
 
 
 def compare(names: Sequence[str], labels: Sequence[str], seed: int, n_trials: int) -> str:
-    """Return a Markdown table; every study runs in a process of its own, one after the other."""
+    """Return a Markdown table; every study runs in a process of its own, one after the other.
+
+    Raises
+    ------
+    ValueError
+        If a problem has several objectives. This is checked before any study begins.
+    """
+    for name in names:
+        catalogue.make(name, seed)
     lines = [head(n_trials)]
     for name in names:
         for label in labels:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import optuna
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.believed import get_believed_best
 from optuna_hdbo.benchmarks.measure.clock import timed_trials
@@ -78,6 +79,7 @@ def compare(
     ValueError
         If a name or a setting is wrong. This is checked before any study begins.
     """
+    check_integer("n_trials", n_trials, 1)
     if not 0.0 <= level < np.inf:
         raise ValueError(f"level must be a finite number of at least 0, but got {level}.")
     for name in names:

@@ -190,8 +190,10 @@ def check_seed(name: str, seed: int) -> None:
 
 
 def make(name: str, seed: int) -> Problem:
-    """Return the instance of a problem that belongs to a seed."""
+    """Return the instance of a problem with one objective that belongs to a seed."""
     check_seed(name, seed)
+    if multi.is_known(name):
+        raise ValueError(f"problem must have one objective, but got {name}.")
     purpose = purpose_of(name)
     builds = [_BUILD[purpose], *_FAMILIES.values()]
     build = next(known[name] for known in builds if name in known)

@@ -27,3 +27,5 @@ def test_the_command_makes_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[2].startswith("| islands-2 | 12 | 2 | `random` | ")
     assert cli.main(["constraints", *arguments, "--problems", "levy-20"]) == 2
     assert "problem must be one of islands-2, ackley-10, spring-3" in capsys.readouterr().err
+    assert cli.main(["constraints", *arguments, "--trials", "0"]) == 2
+    assert "n_trials must be" in capsys.readouterr().err

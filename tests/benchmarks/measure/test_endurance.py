@@ -33,3 +33,7 @@ def test_the_command_makes_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 3
     assert lines[2].startswith("| ackley-20 | `random` | ")
     assert cli.main(["endurance", *arguments, "--seed", "1000"]) == 2
+    capsys.readouterr()
+    arguments[arguments.index("ackley-20")] = "ackley-20,zdt1"
+    assert cli.main(["endurance", *arguments]) == 2
+    assert capsys.readouterr().err == "problem must have one objective, but got zdt1.\n"

@@ -66,7 +66,9 @@ def test_the_command_makes_a_table(capsys: pytest.CaptureFixture[str]) -> None:
         (["--level", "-1"], "level must be a finite number of at least 0, but got -1.0."),
         (["--level", "nan"], "level must be a finite number"),
         (["--problems", "jenatton"], "problem must have nothing but real parameters"),
+        (["--problems", "zdt1"], "problem must have one objective, but got zdt1."),
         (["--problems", "levi-20"], "problem must be one of"),
+        (["--trials", "0"], "n_trials must be"),
         (["--rivals", "nobody"], "nobody"),
     ],
 )

@@ -172,6 +172,7 @@ def test_suggest_asks_for_every_parameter_in_its_own_units() -> None:
         ("ackley-10", 5, r"seed must be in \[1000, 1999\] for a tuning problem, but got 5\."),
         ("levy-20", -1, r"seed must be in \[0, 99\]"),
         ("levy-21", 0, r"problem must be one of trimodal-10-3-3, .*, but got levy-21\."),
+        ("zdt1", 0, r"problem must have one objective, but got zdt1\."),
     ],
 )
 def test_wrong_seeds_and_names_are_refused(name: str, seed: int, message: str) -> None:
