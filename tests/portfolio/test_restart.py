@@ -294,6 +294,14 @@ def test_searches_in_vain_lower_the_share_of_the_next() -> None:
     assert next_search(found, drawn=just_below).began == n + n_own
 
 
+def test_few_mixed_columns_have_less_searches_afresh() -> None:
+    seen, mixed = study(START + FLAT), make_domain(None, 5)
+    between = 0.5 * (restart.SHARE_OF_MIXED + restart.SHARE)
+    assert next_search(seen, 0.99 * restart.SHARE_OF_MIXED, mixed).began == len(seen.y)
+    assert next_search(seen, between, mixed).began is None
+    assert next_search(seen, between).began == len(seen.y)
+
+
 def test_random_points_that_fail_are_not_repeated_for_ever() -> None:
     first = START + FLAT
     n, n_random = len(first), restart.n_random(2)
