@@ -33,7 +33,11 @@ def test_the_command_makes_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == 3
     assert lines[2].startswith("| ackley-20 | `random` | ")
     assert cli.main(["endurance", *arguments, "--seed", "1000"]) == 2
-    capsys.readouterr()
-    arguments[arguments.index("ackley-20")] = "ackley-20,zdt1"
-    assert cli.main(["endurance", *arguments]) == 2
-    assert capsys.readouterr().err == "problem must have one objective, but got zdt1.\n"
+
+
+def test_several_objectives_are_refused_before_anything_is_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    problems = ["--problems", "ackley-10,spheres-10", "--seed", "1000"]
+    assert cli.main(["endurance", "--rivals", "random", "--trials", "12", *problems]) == 2
+    assert capsys.readouterr().err == "problem must have one objective, but got spheres-10.\n"
