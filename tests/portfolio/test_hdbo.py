@@ -116,9 +116,20 @@ def test_a_part_of_a_mixed_domain_is_mixed() -> None:
     assert kind_of(part, make_domain(*[None] * FEW_COLUMNS)) == "few"
 
 
-@pytest.mark.parametrize(("columns", "kind"), [KINDS[0], KINDS[2], KINDS[4]])
-def test_credit_is_that_of_the_kind_of_the_domain(
-    columns: tuple[int | str | None, ...], kind: Kind, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("columns", "wins", "floor"),
+    [
+        ((None, 5, "3"), 6.0, FLOORS["few mixed"]),
+        ((None, None, None), 2.0, FLOORS["few"]),
+        ((7, 5, "3"), 2.0, FLOORS["few"]),
+        ((None, 5, *[None] * (FEW_COLUMNS - 2)), 0.5, FLOORS["medium"]),
+    ],
+)
+def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_credit(
+    columns: tuple[int | str | None, ...],
+    wins: float,
+    floor: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     order, said = credit.order, []
 
@@ -128,12 +139,12 @@ def test_credit_is_that_of_the_kind_of_the_domain(
         rng: np.random.Generator,
         floor: float,
     ) -> list[str]:
-        said.append((prior["global"], floor))
+        said.append((prior["global"].wins, floor))
         return order(earned, prior, rng, floor)
 
     monkeypatch.setattr(credit, "order", recorded)
     Ledger.started(make_domain(*columns), 12, f=lambda x: float(x.sum())).run(HDBO(), 2)
-    assert said == [(EXPERTS["global"].prior_in(kind), FLOORS[kind])] * 2
+    assert said == [(wins, floor)] * 2
 
 
 @pytest.mark.parametrize("name", ["local", "global", "groups"])
