@@ -56,9 +56,9 @@ class HDBOSampler(MethodSampler):
     around the best trial as if it were the whole space, with 7 to 25 parameters. It is smaller
     whenever nothing has improved for long. Its trials carry its side as ``hdbo:box_side``.
 
-    Once 20 queries have hardly improved the best value, two thirds of the next ones go to a search
-    that begins afresh, if fewer than 10 parameters matter. It begins with random points
-    (``"restart"``). Its trials carry the number of its first trial as ``hdbo:restart``.
+    Once 20 queries have hardly improved the best value, a part of the next ones go to a search
+    that begins afresh, if fewer than 10 parameters matter: up to two thirds. It begins with random
+    points (``"restart"``). Its trials carry the number of its first trial as ``hdbo:restart``.
 
     Parameters
     ----------

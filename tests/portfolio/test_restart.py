@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +32,7 @@ from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.panel import WINDOW
 from optuna_hdbo.portfolio.panel import Panel
 from optuna_hdbo.portfolio.searches import influence
 from optuna_hdbo.portfolio.searches import restart
@@ -38,6 +40,8 @@ from optuna_hdbo.portfolio.searches import zoom
 
 
 DOMAIN = make_domain(None, None)
+REFINED = ("refine",) * restart.LEAST_REFINED
+"""Queries after which the best point counts as refined."""
 
 
 def next_search(
@@ -47,11 +51,22 @@ def next_search(
     return restart.next_search(domain, seen, next_turn(domain, seen, drawn), memory)
 
 
-def study(values: list[float], began: dict[int, int] | None = None) -> Observations:
-    """Return a study whose trials from number 5 on are queries, some of them of later searches."""
+def study(
+    values: list[float], began: dict[int, int] | None = None, kinds: Sequence[str] = REFINED
+) -> Observations:
+    """Return a study whose trials from number 5 on are queries, some of them of later searches.
+
+    The first queries are of these kinds, all others search.
+    """
     began = began or {}
+    kind_of_query = dict(enumerate(kinds, 5))
     records = [
-        Record(i, "complete", {EXPERT: "global"} | (said(began[i]) if i in began else {}))
+        Record(
+            i,
+            "complete",
+            {EXPERT: "global", QUERY: kind_of_query.get(i, "search")}
+            | (said(began[i]) if i in began else {}),
+        )
         for i in range(5, len(values))
     ]
     X = np.random.default_rng(0).random((len(values), 2))
@@ -300,6 +315,39 @@ def test_few_mixed_columns_have_less_searches_afresh() -> None:
     assert next_search(seen, 0.99 * restart.SHARE_OF_MIXED, mixed).began == len(seen.y)
     assert next_search(seen, between, mixed).began is None
     assert next_search(seen, between).began == len(seen.y)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "share"),
+    [
+        ((), restart.SHARE_UNREFINED),
+        (REFINED[1:], restart.SHARE_UNREFINED),
+        (REFINED, restart.SHARE),
+        (("elsewhere", *REFINED[1:]), restart.SHARE),
+        (("restart", *REFINED[1:]), restart.SHARE_UNREFINED),
+    ],
+)
+def test_searches_afresh_are_rare_until_the_best_point_is_refined(
+    kinds: Sequence[str], share: float
+) -> None:
+    seen = study(START + FLAT, kinds=kinds)
+    assert next_search(seen, 0.99 * share).began == len(seen.y)
+    assert next_search(seen, 1.01 * share).began is None
+
+
+def test_refinements_of_long_ago_and_of_later_searches_do_not_count() -> None:
+    just_below = 0.99 * restart.SHARE
+    late = [*START, *[5.0] * (WINDOW + 1)]
+    assert next_search(study(late[:-1]), just_below).began is not None
+    assert next_search(study(late), just_below).began is None  # the first one is forgotten
+    n = len(START)
+    later = {n + i: n + i for i in range(restart.LEAST_REFINED)}
+    assert next_search(study(late[:-1], began=later), just_below).began is None
+
+
+def test_of_many_columns_all_searches_afresh_have_the_same_share() -> None:
+    domain, seen = wide(FEW_OF_MANY)
+    assert next_search(seen, 0.99 * restart.SHARE, domain).began == len(seen.y)
 
 
 def test_random_points_that_fail_are_not_repeated_for_ever() -> None:
