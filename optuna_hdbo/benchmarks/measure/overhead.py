@@ -12,6 +12,7 @@ import optuna
 from optuna.distributions import BaseDistribution
 from optuna.distributions import FloatDistribution
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.measure.clock import Metered
 from optuna_hdbo.benchmarks.measure.clock import timed_trial
@@ -103,8 +104,7 @@ def measure(labels: Sequence[str], size: Size, n_timed: int = 12) -> list[Overhe
     Eight trials in the large study follow, for its history and the first fits of a model, which a
     study that grew to that size would have done along the way. None of these are timed.
     """
-    if n_timed < 1:
-        raise ValueError(f"n_timed must be at least 1, but got {n_timed}.")
+    check_integer("n_timed", n_timed, 1)
     problem = _problem(size.dim)
     for label in labels:
         small, _ = _filled_study(label, Size(size.dim, min(size.n_trials, 20)))

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 import optuna
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks import use_one_thread
@@ -60,8 +61,7 @@ def plan(
         If a name or a setting is wrong, or a seed does not have the problem's purpose. This is
         checked before any run begins.
     """
-    if n_trials < 1:
-        raise ValueError(f"n_trials must be at least 1, but got {n_trials}.")
+    check_integer("n_trials", n_trials, 1)
     if not (names and labels and seeds):
         raise ValueError("there must be at least one problem, one rival and one seed.")
     parsed = [registry.parse(label) for label in labels]

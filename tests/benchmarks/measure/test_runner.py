@@ -56,7 +56,7 @@ def test_plan_checks_everything_before_it_starts() -> None:
         runner.plan(["ackley-10"], ["random"], [0], 20)
     with pytest.raises(ValueError, match="rival must be one of"):
         runner.plan(["levy-20"], ["nobody"], [0], 20)
-    with pytest.raises(ValueError, match="n_trials must be at least 1, but got 0"):
+    with pytest.raises(ValueError, match="n_trials must be an integer of at least 1, but got 0"):
         runner.plan(["levy-20"], ["random"], [0], 0)
 
 
