@@ -130,11 +130,15 @@ class Panel:
         return ready is None or bool(ready(domain, shown_to(expert, seen)))
 
 
+def n_recent(seen: Observations, *kinds: QueryKind) -> int:
+    """Return how many of the last queries were of these kinds."""
+    recent = seen.records[max(0, len(seen.records) - WINDOW) :]
+    return sum(record.data.get(QUERY) in kinds for record in recent)
+
+
 def may_refine(seen: Observations) -> bool:
     """Tell whether few of the last queries were refinements."""
-    recent = seen.records[max(0, len(seen.records) - WINDOW) :]
-    refined = sum(record.data.get(QUERY) == "refine" for record in recent)
-    return bool(refined < MOST_REFINED * WINDOW)
+    return n_recent(seen, "refine") < MOST_REFINED * WINDOW
 
 
 def _signed(

@@ -34,8 +34,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.kinds import kind_of
-from optuna_hdbo.portfolio.panel import QUERY
-from optuna_hdbo.portfolio.panel import WINDOW
+from optuna_hdbo.portfolio.panel import n_recent
 from optuna_hdbo.portfolio.searches import influence
 
 
@@ -226,18 +225,16 @@ def _share(domain: Domain, first: Observations) -> float:
     kind = kind_of(domain)
     if kind == "few mixed":
         return SHARE_OF_MIXED
-    return SHARE if kind != "few" or is_refined(first) else SHARE_UNREFINED
+    return SHARE if kind != "few" or _is_refined(first) else SHARE_UNREFINED
 
 
-def is_refined(first: Observations) -> bool:
+def _is_refined(first: Observations) -> bool:
     """Tell whether the last queries of the first search were to refine the best point.
 
     Then its experts know nothing better to do. The queries that went elsewhere for that reason
     count as well.
     """
-    recent = first.records[max(0, len(first.records) - WINDOW) :]
-    refined = sum(record.data.get(QUERY) in ("refine", "elsewhere") for record in recent)
-    return bool(refined >= LEAST_REFINED)
+    return n_recent(first, "refine", "elsewhere") >= LEAST_REFINED
 
 
 def _enough(domain: Domain) -> float:
