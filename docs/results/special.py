@@ -121,9 +121,9 @@ def _volumes(kept: Kept, name: str, rival: str) -> FloatArray:
     return kept.last(name, rival, "hypervolume")
 
 
-def hypervolumes() -> list[str]:
+def hypervolumes(file: str) -> list[str]:
     """Return rows of the last hypervolumes: medians of all seeds, and those of seed 0."""
-    kept, lines = Kept("multi"), []
+    kept, lines = Kept(file), []
     for name in kept.problems():
         medians = [float(np.median(_volumes(kept, name, r))) for r in SEVERAL]
         pair = [_volumes(kept, name, r)[:1] for r in ("HDBOSampler", "gp")]
@@ -234,16 +234,19 @@ def beside_gp_on_mixed() -> list[str]:
     ]
 
 
-def ahead_in_hypervolume() -> list[str]:
+def ahead_in_hypervolume(file: str) -> list[str]:
     """Return what is said of HDBOSampler beside its rivals on several objectives."""
-    kept = Kept("multi")
+    kept = Kept(file)
     names = kept.problems()
     both = sum(
         float(np.median(_volumes(kept, name, "HDBOSampler")))
         > max(float(np.median(_volumes(kept, name, rival))) for rival in SEVERAL[1:])
         for name in names
     )
+    said = [f"is ahead of TPE and NSGA-II on {both} of {len(names)} problems"]
     with_gp = [name for name in names if len(_volumes(kept, name, "gp"))]
+    if not with_gp:
+        return said
     ahead = sum(
         _volumes(kept, name, "HDBOSampler")[0] > _volumes(kept, name, "gp")[0] for name in with_gp
     )
@@ -252,7 +255,7 @@ def ahead_in_hypervolume() -> list[str]:
         for name in with_gp
     ]
     return [
-        f"is ahead of TPE and NSGA-II on {both} of {len(names)} problems",
+        *said,
         f"is ahead of `GPSampler` on {ahead} of {len(with_gp)}",
         f"{min(ratios):.0f} to {max(ratios):.0f} times that of `HDBOSampler`, "
         f"{np.median(ratios):.0f} times at the median",

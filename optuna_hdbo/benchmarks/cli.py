@@ -52,10 +52,6 @@ from optuna_hdbo.benchmarks.rivals import registry
 MAX_SEEDS = 10_000
 """One command accepts at most this many seeds. More are taken for a typing error."""
 
-
-MULTI = {"multi": multi.NAMES["report"], "multi-tune": multi.NAMES["tune"]}
-"""Problems with several objectives, reported ones and those for tuning."""
-
 PROBLEMS = "names, or 'report' or 'tune' for all problems of that purpose"
 
 STUDIES_FILE = "file with a line per study; those that it has are not run again"
@@ -64,7 +60,7 @@ STUDIES_FILE = "file with a line per study; those that it has are not run again"
 def problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family means all of its problems."""
     sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
-    sets |= catalogue.FAMILIES | MULTI
+    sets |= {**catalogue.FAMILIES, **multi.NAMES}
     return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
 
 
@@ -301,7 +297,7 @@ def _list(args: argparse.Namespace) -> int:
     for family, names in catalogue.FAMILIES.items():
         seeds = catalogue.SEEDS[catalogue.purpose_of(names[0])]
         print(f"{family} (seeds {seeds[0]}-{seeds[-1]}): {names[0]} ... {names[-1]}")
-    for family, names in MULTI.items():
+    for family, names in multi.NAMES.items():
         print(f"{family} (several objectives): {', '.join(names)}")
     print(f"rivals: {', '.join([*registry.RIVALS, *registry.own_samplers()])}")
     return 0

@@ -30,7 +30,8 @@ def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:
         trial.storage.set_trial_system_attr(trial._trial_id, "constraints", values.tolist())
 
 
-def _sampler(label: str, problem: Problem, seed: int) -> optuna.samplers.BaseSampler:
+def sampler(label: str, problem: Problem, seed: int) -> optuna.samplers.BaseSampler:
+    """Return a sampler that heeds constraints, if it can in this version of Optuna."""
     if label == "gp" and not hasattr(optuna.Trial, "set_constraint"):
         return optuna.samplers.GPSampler(
             seed=seed,
@@ -48,9 +49,7 @@ def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, float]
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     constrained = PROBLEMS[name](name, seed)
     problem = constrained.problem
-    study = optuna.create_study(
-        direction=problem.direction, sampler=_sampler(label, problem, seed)
-    )
+    study = optuna.create_study(direction=problem.direction, sampler=sampler(label, problem, seed))
     regret = np.full(n_trials, np.inf)
     clock = Clock()
     for t in range(n_trials):

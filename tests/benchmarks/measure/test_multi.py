@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from optuna_hdbo.benchmarks import cli
 from optuna_hdbo.benchmarks.measure import multi
+from optuna_hdbo.benchmarks.problems.suites import multi as multi_problems
 from optuna_hdbo.benchmarks.report.pages import multi as page
 
 
@@ -36,6 +39,29 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "| `nsga2` | " in text
     assert cli.main(["list"]) == 0
     assert "multi" in capsys.readouterr().out
+
+
+def test_only_feasible_trials_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = multi_problems.make("spheres-10")
+    half = replace(problem, constraints=lambda x: np.array([x[0] - 0.5, -1.0]))
+    free = multi.execute("spheres-10", "random", 1000, 40)
+    monkeypatch.setattr(multi_problems, "make", lambda name: half)
+    bound = multi.execute("spheres-10", "random", 1000, 40)
+    assert 0 < bound["feasible"] < free["feasible"] == 40
+    assert 0.0 < bound["hypervolume"][-1] < free["hypervolume"][-1]
+    # Nothing else is feasible, so the front of all points is not the front of these.
+    assert bound["front"] != free["front"]
+    learned = multi.execute("spheres-10", "HDBOSampler", 1000, 40)
+    assert learned["feasible"] > bound["feasible"]
+
+
+def test_volumes_of_few_and_of_many_objectives() -> None:
+    values = np.array([[0.0, 0.5], [0.5, 0.0], [2.0, 0.0]])
+    assert multi.volume_below(values, np.ones(2)) == pytest.approx(0.75)
+    pytest.importorskip("pymoo")
+    tall = np.hstack([values, np.zeros((3, 2))])
+    assert multi.volume_below(tall, np.ones(4)) == pytest.approx(0.75)
+    assert multi.volume_below(tall + 3.0, np.ones(4)) == 0.0
 
 
 def fake(problem: str, rival: str, seed: int, reached: float, seconds: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import multi
 
 
-@pytest.mark.parametrize("name", multi.NAMES["tune"])
+@pytest.mark.parametrize("name", multi.NAMES["multi-tune"])
 def test_tuning_problems(name: str) -> None:
     problem = multi.make(name)
     assert problem.purpose == "tune"
@@ -42,15 +42,39 @@ def test_the_front_of_a_curve_is_at_its_centre(name: str) -> None:
     assert problem.evaluate(np.append(0.25, centre + 0.1))[1] > second
 
 
-@pytest.mark.parametrize("name", multi.NAMES["report"])
+FAMILIES = ("multi", "multi-many", "multi-constrained")
+REPORTED = [name for family in FAMILIES for name in multi.NAMES[family]]
+
+
+@pytest.mark.parametrize("name", REPORTED)
 def test_reported_problems(name: str) -> None:
     pytest.importorskip("pymoo")
     problem = multi.make(name)
     assert problem.purpose == "report"
     low, high = problem.bounds.T
-    Y = np.array([problem.evaluate(x) for x in (low, high, low + 0.3 * (high - low))])
+    shares = (0.1, 0.3, 0.9) if name == "truss2d" else (0.0, 0.3, 1.0)  # no bars, no finite stress
+    Y = np.array([problem.evaluate(low + share * (high - low)) for share in shares])
     assert Y.shape == (3, len(problem.reference))
     assert np.isfinite(Y).all()
+    assert (problem.constraints is not None) == (name in multi.NAMES["multi-constrained"])
+
+
+def test_names_say_how_many_objectives_there_are() -> None:
+    pytest.importorskip("pymoo")
+    for name in multi.NAMES["multi-many"]:
+        assert len(multi.make(name).reference) == int(name.split("-")[1])
+
+
+def test_a_known_front_under_constraints() -> None:
+    """Binh & Korn (1997): x = y up to 3 is optimal, and the first constraint forbids (0, 3)."""
+    pytest.importorskip("pymoo")
+    problem = multi.make("bnh")
+    assert problem.constraints is not None
+    x = np.array([2.0, 2.0])
+    np.testing.assert_allclose(problem.evaluate(x), [32.0, 18.0])
+    assert (problem.constraints(x) <= 0.0).all()
+    assert (problem.evaluate(x) < problem.reference).all()
+    np.testing.assert_allclose(problem.constraints(np.array([0.0, 3.0]))[0] > 0.0, True)
 
 
 def test_a_known_optimum_of_zdt() -> None:

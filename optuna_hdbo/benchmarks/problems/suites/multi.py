@@ -1,8 +1,18 @@
 """Problems with several objectives, all to be minimised, with a reference point for volumes.
 
-The reported ones are those of the ZDT, DTLZ and WFG suites, through ``pymoo`` (Blank & Deb 2020),
-in its default sizes. Reference points are those of BoTorch where it has the problem. The problems
-for tuning are our own.
+The reported ones are those of ``pymoo`` (Blank & Deb 2020):
+
+``multi``
+    The ZDT, DTLZ and WFG suites with two or three objectives, in its default sizes. Reference
+    points are those of BoTorch where it has the problem.
+``multi-many``
+    Problems of DTLZ and WFG with four to six objectives.
+``multi-constrained``
+    Problems with constraints: designs and small functions that Deb and others have used since
+    1999, and problems of the suites MW (Ma & Wang 2019), C-DTLZ (Jain & Deb 2014) and DAS-CMOP
+    (Fan et al. 2020). Reference points are just beyond the ends of the known fronts.
+
+The problems for tuning, ``multi-tune``, are our own.
 """
 
 from __future__ import annotations
@@ -10,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import optuna
@@ -36,6 +47,8 @@ class Several:
     reference : FloatArray, shape (k,)
         Only values below it in every objective count.
     purpose : {"report", "tune"}
+    constraints : callable or None
+        A point (D,) to the constraints' values (C,), each of which has to be at most 0.
     """
 
     name: str
@@ -43,6 +56,7 @@ class Several:
     evaluate: Evaluate
     reference: FloatArray
     purpose: Purpose
+    constraints: Evaluate | None = None
 
     def first(self, seed: int) -> Problem:
         """Return the problem of the first objective, from which samplers are built."""
@@ -62,15 +76,21 @@ class Several:
         return self.first(0).suggest(trial)
 
 
-def _pymoo(name: str, reference: FloatArray, **settings: int) -> Several:
+def _pymoo(name: str, reference: FloatArray, **settings: Any) -> Several:
     problems = imported("pymoo.problems", name, "pymoo")
     problem = problems.get_problem(name.split("-")[0], **settings)
 
-    def evaluate(x: FloatArray) -> FloatArray:
-        return np.asarray(problem.evaluate(x[None])[0], np.float64)
+    def values(x: FloatArray, of: str) -> FloatArray:
+        return np.asarray(problem.evaluate(x[None], return_values_of=[of])[0], np.float64)
 
-    bounds = np.stack([problem.xl, problem.xu], axis=1).astype(np.float64)
-    return Several(name, bounds, evaluate, reference, "report")
+    return Several(
+        name,
+        bounds=np.stack([problem.xl, problem.xu], axis=1).astype(np.float64),
+        evaluate=lambda x: values(x, "F"),
+        reference=reference,
+        purpose="report",
+        constraints=(lambda x: values(x, "G")) if problem.n_ieq_constr else None,
+    )
 
 
 ZDT4 = np.array([11.0, 200.0])
@@ -90,9 +110,19 @@ def _dtlz(number: int) -> Callable[[str], Several]:
     return lambda name: _pymoo(name, np.full(3, DTLZ[number]))
 
 
-def _wfg(number: int) -> Callable[[str], Several]:
-    # The worst optimal values are 2 and 4.
-    return lambda name: _pymoo(name, np.array([3.0, 5.0]), n_var=10, n_obj=2)
+def _wfg(n_objectives: int = 2) -> Callable[[str], Several]:
+    # The worst optimal values are 2, 4, 6 and so on.
+    reference = np.arange(3.0, 2.0 * n_objectives + 2.0, 2.0)
+    return lambda name: _pymoo(name, reference, n_var=10, n_obj=n_objectives)
+
+
+def _dtlz_of_many(number: int, n_objectives: int) -> Callable[[str], Several]:
+    reference = np.full(n_objectives, DTLZ[number])
+    return lambda name: _pymoo(name, reference, n_obj=n_objectives)
+
+
+def _with_constraints(*reference: float, **settings: Any) -> Callable[[str], Several]:
+    return lambda name: _pymoo(name, np.array(reference), **settings)
 
 
 def _cube(d: int, evaluate: Evaluate, *reference: float) -> Callable[[str], Several]:
@@ -172,13 +202,39 @@ def _shell(d: int) -> Evaluate:
     return evaluate
 
 
-_BUILD: Mapping[Purpose, Mapping[str, Callable[[str], Several]]] = {
-    "report": {
+_BUILD: Mapping[str, Mapping[str, Callable[[str], Several]]] = {
+    "multi": {
         **{f"zdt{i}": _zdt(i) for i in (1, 2, 3, 4, 6)},
         **{f"dtlz{i}": _dtlz(i) for i in DTLZ},
-        **{f"wfg{i}": _wfg(i) for i in range(1, 10)},
+        **{f"wfg{i}": _wfg() for i in range(1, 10)},
     },
-    "tune": {
+    "multi-many": {
+        "dtlz2-4": _dtlz_of_many(2, 4),
+        "dtlz2-6": _dtlz_of_many(2, 6),
+        "dtlz4-4": _dtlz_of_many(4, 4),
+        "dtlz5-4": _dtlz_of_many(5, 4),
+        "dtlz7-4": _dtlz_of_many(7, 4),
+        "wfg4-4": _wfg(4),
+        "wfg7-5": _wfg(5),
+        "wfg9-4": _wfg(4),
+    },
+    "multi-constrained": {
+        "bnh": _with_constraints(140.0, 55.0),
+        "tnk": _with_constraints(1.1, 1.1),
+        "osy": _with_constraints(0.0, 80.0),
+        "truss2d": _with_constraints(0.06, 1.1e5),
+        "welded_beam": _with_constraints(40.0, 0.02),
+        "carside": _with_constraints(43.0, 4.1, 13.0),
+        "mw1": _with_constraints(1.1, 1.1),
+        "mw2": _with_constraints(1.1, 1.1),
+        "mw3": _with_constraints(1.1, 1.1),
+        "mw7": _with_constraints(1.3, 1.3),
+        "c1dtlz1": _with_constraints(1.0, 1.0, 1.0),
+        "c2dtlz2": _with_constraints(1.1, 1.1, 1.1),
+        "c3dtlz4": _with_constraints(2.2, 2.2, 2.2),
+        "dascmop1": _with_constraints(2.0, 2.0, difficulty=5),
+    },
+    "multi-tune": {
         "spheres-10": _cube(10, _spheres(10, 2), 2.0, 2.0),
         "spheres3-8": _cube(8, _spheres(8, 3), 2.0, 2.0, 2.0),
         "ackleys-6": _cube(6, _ackleys(6), 10.0, 10.0),
@@ -192,9 +248,8 @@ _BUILD: Mapping[Purpose, Mapping[str, Callable[[str], Several]]] = {
         "shell-8": _cube(8, _shell(8), 1.5, 1.5, 1.5),
     },
 }
-NAMES: Mapping[Purpose, tuple[str, ...]] = {
-    purpose: tuple(builds) for purpose, builds in _BUILD.items()
-}
+NAMES: Mapping[str, tuple[str, ...]] = {family: tuple(builds) for family, builds in _BUILD.items()}
+"""The problems of each family. All but those for tuning are only reported."""
 
 
 def is_known(name: str) -> bool:
@@ -204,9 +259,9 @@ def is_known(name: str) -> bool:
 
 def purpose_of(name: str) -> Purpose:
     """Return what results on a problem may be used for."""
-    return "report" if name in NAMES["report"] else "tune"
+    return "tune" if name in NAMES["multi-tune"] else "report"
 
 
 def make(name: str) -> Several:
     """Return a problem by name; ``ValueError`` where pymoo is needed and missing."""
-    return _BUILD[purpose_of(name)][name](name)
+    return next(builds[name] for builds in _BUILD.values() if name in builds)(name)
