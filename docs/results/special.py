@@ -122,15 +122,20 @@ def _volumes(kept: Kept, name: str, rival: str) -> FloatArray:
 
 
 def hypervolumes(file: str) -> list[str]:
-    """Return rows of the last hypervolumes: medians of all seeds, and those of seed 0."""
+    """Return rows of the last hypervolumes: medians of all seeds.
+
+    Where ``gp`` was run, those of seed 0 as well, the only one that it was run with.
+    """
     kept, lines = Kept(file), []
     for name in kept.problems():
         medians = [float(np.median(_volumes(kept, name, r))) for r in SEVERAL]
+        cells = bold([f"{m:.4g}" for m in medians], [m == max(medians) > 0 for m in medians])
+        if "gp" not in kept.rivals():
+            lines.append(listed([f"`{name}`", *cells]))
+            continue
         pair = [_volumes(kept, name, r)[:1] for r in ("HDBOSampler", "gp")]
         firsts = [float(p[0]) if len(p) else np.nan for p in pair]
-        cells = [f"{m:.4g}" for m in medians]
         of_first = ["" if np.isnan(f) else f"{f:.4g}" for f in firsts]
-        cells = bold(cells, [m == max(medians) > 0 for m in medians])
         of_first = bold(of_first, [f == max(firsts) > 0 and len(pair[1]) > 0 for f in firsts])
         lines.append(listed([f"`{name}`", *cells, *of_first]))
     return lines
