@@ -43,16 +43,17 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_only_feasible_trials_count(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = multi_problems.make("spheres-10")
-    half = replace(problem, constraints=lambda x: np.array([x[0] - 0.5, -1.0]))
+    # What is optimal without the constraint is between .43 and .76.
+    narrow = replace(problem, constraints=lambda x: np.array([x[0] - 0.3, -1.0]))
     free = multi.execute("spheres-10", "random", 1000, 40)
-    monkeypatch.setattr(multi_problems, "make", lambda name: half)
+    monkeypatch.setattr(multi_problems, "make", lambda name: narrow)
     bound = multi.execute("spheres-10", "random", 1000, 40)
     assert 0 < bound["feasible"] < free["feasible"] == 40
     assert 0.0 < bound["hypervolume"][-1] < free["hypervolume"][-1]
     # Nothing else is feasible, so the front of all points is not the front of these.
     assert bound["front"] != free["front"]
     learned = multi.execute("spheres-10", "HDBOSampler", 1000, 40)
-    assert learned["feasible"] > bound["feasible"]
+    assert learned["feasible"] > 20 > bound["feasible"]
 
 
 def test_volumes_of_few_and_of_many_objectives() -> None:
