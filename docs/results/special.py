@@ -127,10 +127,11 @@ def hypervolumes(file: str) -> list[str]:
     Where ``gp`` was run, those of seed 0 as well, the only one that it was run with.
     """
     kept, lines = Kept(file), []
+    with_gp = "gp" in kept.rivals()
     for name in kept.problems():
         medians = [float(np.median(_volumes(kept, name, r))) for r in SEVERAL]
         cells = bold([f"{m:.4g}" for m in medians], [m == max(medians) > 0 for m in medians])
-        if "gp" not in kept.rivals():
+        if not with_gp:
             lines.append(listed([f"`{name}`", *cells]))
             continue
         pair = [_volumes(kept, name, r)[:1] for r in ("HDBOSampler", "gp")]

@@ -19,10 +19,6 @@ import structure
 from grids import GRIDS
 
 
-OF_SEVERAL = "several-objectives"
-SEVERAL = ("multi", "multi_constrained", "multi_many")
-"""A page, and its results: without constraints, with them, and on more than three objectives."""
-
 TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     *((grid.page, grid.rows) for grid in GRIDS),
     ("add-gp-ucb", structure.first_groupings),
@@ -39,7 +35,9 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("interactions", structure.readme_example),
     ("search-spaces", special.conditional),
     ("search-spaces", special.models),
-    *((OF_SEVERAL, functools.partial(special.hypervolumes, file)) for file in SEVERAL),
+    ("several-objectives", functools.partial(special.hypervolumes, "multi")),
+    ("several-objectives", functools.partial(special.hypervolumes, "multi_constrained")),
+    ("several-objectives", functools.partial(special.hypervolumes, "multi_many")),
 ]
 """Page, and a function that returns rows of one of its tables."""
 
@@ -49,7 +47,9 @@ SENTENCES: list[tuple[str, Callable[[], list[str]]]] = [
     ("which-sampler", special.beside_bamsoo),
     ("hdbo", special.coverage),
     ("search-spaces", special.beside_gp_on_mixed),
-    *((OF_SEVERAL, functools.partial(special.ahead_in_hypervolume, file)) for file in SEVERAL),
+    ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi")),
+    ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi_constrained")),
+    ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi_many")),
 ]
 """Page, and a function that returns parts of its sentences."""
 

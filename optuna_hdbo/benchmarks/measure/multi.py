@@ -34,7 +34,7 @@ def volume_below(values: FloatArray, reference: FloatArray) -> float:
     below = values[(values < reference).all(axis=1)]
     if not len(below):
         return 0.0
-    indicators = imported("pymoo.indicators.hv", "four or more objectives", "pymoo")
+    indicators = imported("pymoo.indicators.hv", "with four or more objectives", "pymoo")
     return float(indicators.HV(ref_point=reference)(below))
 
 

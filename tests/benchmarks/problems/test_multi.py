@@ -74,7 +74,7 @@ def test_a_known_front_under_constraints() -> None:
     np.testing.assert_allclose(problem.evaluate(x), [32.0, 18.0])
     assert (problem.constraints(x) <= 0.0).all()
     assert (problem.evaluate(x) < problem.reference).all()
-    np.testing.assert_allclose(problem.constraints(np.array([0.0, 3.0]))[0] > 0.0, True)
+    assert problem.constraints(np.array([0.0, 3.0]))[0] > 0.0
 
 
 def test_a_known_optimum_of_zdt() -> None:

@@ -106,19 +106,15 @@ DTLZ = {1: 400.0, 2: 1.1, 3: 1e4, 4: 1.1, 5: 10.0, 6: 12.0, 7: 15.0}
 """BoTorch's reference points of DTLZ; it does not have the sixth."""
 
 
-def _dtlz(number: int) -> Callable[[str], Several]:
-    return lambda name: _pymoo(name, np.full(3, DTLZ[number]))
+def _dtlz(number: int, n_objectives: int = 3) -> Callable[[str], Several]:
+    reference = np.full(n_objectives, DTLZ[number])
+    return lambda name: _pymoo(name, reference, n_obj=n_objectives)
 
 
 def _wfg(n_objectives: int = 2) -> Callable[[str], Several]:
     # The worst optimal values are 2, 4, 6 and so on.
     reference = np.arange(3.0, 2.0 * n_objectives + 2.0, 2.0)
     return lambda name: _pymoo(name, reference, n_var=10, n_obj=n_objectives)
-
-
-def _dtlz_of_many(number: int, n_objectives: int) -> Callable[[str], Several]:
-    reference = np.full(n_objectives, DTLZ[number])
-    return lambda name: _pymoo(name, reference, n_obj=n_objectives)
 
 
 def _with_constraints(*reference: float, **settings: Any) -> Callable[[str], Several]:
@@ -209,11 +205,11 @@ _BUILD: Mapping[str, Mapping[str, Callable[[str], Several]]] = {
         **{f"wfg{i}": _wfg() for i in range(1, 10)},
     },
     "multi-many": {
-        "dtlz2-4": _dtlz_of_many(2, 4),
-        "dtlz2-6": _dtlz_of_many(2, 6),
-        "dtlz4-4": _dtlz_of_many(4, 4),
-        "dtlz5-4": _dtlz_of_many(5, 4),
-        "dtlz7-4": _dtlz_of_many(7, 4),
+        "dtlz2-4": _dtlz(2, 4),
+        "dtlz2-6": _dtlz(2, 6),
+        "dtlz4-4": _dtlz(4, 4),
+        "dtlz5-4": _dtlz(5, 4),
+        "dtlz7-4": _dtlz(7, 4),
         "wfg4-4": _wfg(4),
         "wfg7-5": _wfg(5),
         "wfg9-4": _wfg(4),

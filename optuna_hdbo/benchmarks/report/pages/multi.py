@@ -1,6 +1,6 @@
 """Several objectives: hypervolumes, seconds, and fronts beside those of other samplers.
 
-It needs runs of the family ``multi``, or of ``multi-tune``::
+It needs runs of the family ``multi``, or of another one of several objectives::
 
     run --problems multi --rivals HDBOSampler,gp,tpe-default,nsga2 --seeds 0-9 --out multi.jsonl
     page multi multi.jsonl --out pages
