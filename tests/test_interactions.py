@@ -184,6 +184,19 @@ def test_conditional_parameters_are_those_that_enough_trials_have() -> None:
     assert conditional(trials[3:4]) is None
 
 
+def test_columns_of_many_choices_may_interact() -> None:
+    rng = np.random.default_rng(0)
+    own, both = rng.standard_normal((2, 20)), rng.standard_normal((20, 20))
+
+    def objective(trial: Trial) -> float:
+        a, b = (trial.suggest_categorical(name, list(range(20))) for name in "ab")
+        x, y = (trial.suggest_float(name, 0, 1) for name in "xy")
+        return float(own[0, a] + own[1, b] + 1.5 * both[a, b] + x + y**2)
+
+    found = get_interactions(studied(objective, 150))
+    assert [pair.parameters for pair in found.strong] == [("a", "b")]
+
+
 def test_a_target_may_be_assessed() -> None:
     study = optuna.create_study(
         directions=["minimize"] * 2, sampler=optuna.samplers.RandomSampler(seed=0)

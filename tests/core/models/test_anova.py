@@ -12,8 +12,12 @@ from scipy.stats import multivariate_normal
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
+from optuna_hdbo._core.models.anova.features import MOST_CHOICES
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
+from optuna_hdbo._core.models.anova.features import by_frequency
+from optuna_hdbo._core.models.anova.features import classes_of
 from optuna_hdbo._core.models.anova.features import features_of_column
 from optuna_hdbo._core.models.anova.features import rough_covariances
 from optuna_hdbo._core.models.anova.model import Fit
@@ -82,6 +86,51 @@ def test_choices_are_all_alike() -> None:
     features, _ = features_of_column(DOMAIN, 2, np.arange(4.0))
     gram = features @ features.T
     np.testing.assert_allclose(gram, 4.0 * np.eye(4) - 1.0, atol=1e-12)
+
+
+def test_the_most_frequent_choices_are_told_apart() -> None:
+    order = by_frequency(np.array([4.0, 1.0, 4.0, 2.0, 1.0, 4.0]), np.arange(6.0))
+    assert order.tolist() == [4, 1, 2, 0, 3, 5]
+    assert classes_of(order, 3).tolist() == [2, 1, 2, 2, 0, 2]
+    assert classes_of(order, 6).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_features_of_classes_are_orthonormal_under_uniform_choices() -> None:
+    domain, grid = choices(1, 9), np.arange(9.0)
+    classes = np.array([3, 0, 3, 1, 3, 3, 2, 3, 3])
+    features, degrees = features_of_column(domain, 0, grid, classes=classes)
+    assert degrees.tolist() == [1.0, 1.0, 1.0]
+    np.testing.assert_allclose(features.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(features.T @ features / 9.0, np.eye(3), atol=1e-12)
+    assert np.ptp(features[classes == 3], axis=0).max() == 0.0
+    assert len(np.unique(features.round(9), axis=0)) == 4
+
+
+def choices(n_columns: int, m: int) -> Domain:
+    names = tuple(f"c{i}" for i in range(n_columns))
+    return Domain(names, (np.arange(float(m)),) * n_columns, np.ones(n_columns, np.bool_))
+
+
+@pytest.mark.parametrize("columns", [3, MANY_COLUMNS + 1])
+def test_terms_of_a_thousand_choices_have_few_features(columns: int) -> None:
+    domain = choices(columns, 1000)
+    X = domain.sample(np.random.default_rng(0), 20)
+    features = Features(domain, X)
+    told = MOST_CHOICES if columns == 3 else {1: 64, 2: 6, 3: 6}
+    for term in ((0,), (0, 1), (0, 1, 2)):
+        values, places = features.of(term)
+        assert len(places) == values.shape[1] == (told[len(term)] - 1) ** len(term)
+
+
+@pytest.mark.parametrize("m", [8, 9])
+def test_few_choices_are_all_told_apart_in_every_term(m: int) -> None:
+    domain = choices(3, m)
+    X = domain.sample(np.random.default_rng(0), 40)
+    features = Features(domain, X)
+    gram = features.values[0] @ features.values[0].T
+    np.testing.assert_allclose(gram, m * np.equal.outer(X[:, 0], X[:, 0]) - 1.0, atol=1e-11)
+    assert features.of((0, 1))[0].shape[1] == (m - 1) ** 2
+    assert features.of((0, 1, 2))[0].shape[1] == 7**3
 
 
 def test_a_term_multiplies_features_up_to_a_degree() -> None:

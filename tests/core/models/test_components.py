@@ -71,3 +71,19 @@ def test_terms_and_residuals_add_up_to_the_values(data: tuple[Array, Array]) -> 
     components = Components(DOMAIN, X, y, fit)
     total = components.of(TERMS, X)[0] + components.residuals
     np.testing.assert_allclose(total - total.mean(), y - y.mean(), atol=1e-9)
+
+
+def test_new_points_are_described_as_those_with_values_are() -> None:
+    """Which of many choices are told apart depends on the points with values alone."""
+    m, n, rng = 40, 30, np.random.default_rng(0)
+    grids = (np.arange(float(m)), np.arange(float(m)))
+    domain = Domain(("a", "b"), grids, np.array([True, True]))
+    X, y = domain.sample(rng, n), rng.standard_normal(n)
+    terms: tuple[Term, ...] = ((0,), (1,), (0, 1))
+    fit = Fit(terms, np.zeros(2), np.log([0.4, 0.3, 0.5]), -3.0, -1.5)
+    components = Components(domain, X, y, fit)
+    everywhere = components.of(terms, X)[0]
+    for i in (0, n - 1):  # a point by itself has no other frequencies
+        assert components.of(terms, X[[i]])[0] == pytest.approx(everywhere[[i]], abs=1e-10)
+    total = everywhere + components.residuals
+    np.testing.assert_allclose(total - total.mean(), y - y.mean(), atol=1e-9)

@@ -16,31 +16,35 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova import interactions
+from optuna_hdbo._core.models.anova.evidence import Evidence
 from optuna_hdbo._core.models.anova.features import Conditional
+from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.marginal import NOISES
 from optuna_hdbo._core.models.anova.marginal import VARIANCES
 from optuna_hdbo._core.models.anova.marginal import Marginal
 from optuna_hdbo._core.models.anova.marginal import limit
+from optuna_hdbo._core.models.anova.model import start
 from optuna_hdbo._core.observations import standardise
 
 
 Floats = NDArray[np.float64]
 
 
-def make_case() -> tuple[Floats, Floats, Floats]:
+def make_case(n_features: int = 4) -> tuple[Floats, Floats, Floats]:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((9, 5))
-    return A @ A.T, rng.standard_normal(9), rng.standard_normal((9, 4))
+    return A @ A.T, rng.standard_normal(9), rng.standard_normal((9, n_features))
 
 
 def log_density(K: Floats, y: Floats) -> float:
     return float(multivariate_normal(np.zeros(len(y)), K).logpdf(y))
 
 
-def test_gains_are_differences_of_log_likelihoods() -> None:
-    K, y, F = make_case()
+@pytest.mark.parametrize("n_features", [4, 9, 13])
+def test_gains_are_differences_of_log_likelihoods(n_features: int) -> None:
+    K, y, F = make_case(n_features)
     marginal = Marginal(K, y)
     K = K + 0.3 * np.eye(len(y))
     gains = marginal.gains(np.stack([marginal.rotated(F), marginal.rotated(2.0 * F)]), 0.3)
@@ -65,6 +69,31 @@ def test_evidence_averages_over_the_noise_and_the_variance() -> None:
     assert value == pytest.approx(np.log(np.mean(together) / np.mean(apart)), abs=1e-3)
     slow = np.sum(together, axis=0)
     np.testing.assert_allclose(weights, slow / slow.sum(), atol=1e-3)
+
+
+@pytest.mark.parametrize("chunk", [1, 50])
+def test_terms_are_screened_the_same_in_whatever_portions(
+    monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    domain = Domain(
+        tuple("abcd"), (None, None, np.arange(3.0), None), np.array([False, False, True, False])
+    )
+    rng = np.random.default_rng(0)
+    X, y = domain.sample(rng, 15), rng.standard_normal(15)
+    evidence, fit = Evidence(Features(domain, X), y), start(4)
+    terms = list(combinations(range(4), 2))
+    marginal = evidence.marginals(fit)[0]
+    whole = evidence.screen(marginal, terms, fit)
+    monkeypatch.setattr("optuna_hdbo._core.models.anova.evidence.CHUNK", chunk)
+    held = []
+    gains = Marginal.gains
+    monkeypatch.setattr(
+        Marginal, "gains", lambda self, G, noise: held.append(G.size) or gains(self, G, noise)
+    )
+    np.testing.assert_allclose(evidence.screen(marginal, terms, fit), whole, atol=1e-10)
+    assert len(held) == {1: 6, 50: 4}[chunk]
+    one_by_one = [evidence.screen(marginal, [term], fit)[0] for term in terms]
+    np.testing.assert_allclose(one_by_one, whole, atol=1e-10)
 
 
 def test_the_limit_holds_95_percent() -> None:

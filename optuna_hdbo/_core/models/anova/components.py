@@ -64,7 +64,7 @@ class Components:
 
         Only the columns of the terms are looked at, none of which is conditional.
         """
-        there = Features(self._domain, Z)
+        there = Features(self._domain, Z, like=self._features)
         crossed = np.zeros((len(self._y), len(Z)))
         variance = np.zeros(len(Z))
         scale = dict(zip(self._fit.terms, np.exp(self._fit.log_variance).tolist(), strict=True))

@@ -24,8 +24,8 @@ SCREEN_DEGREE = {1: 10, 2: 6, 3: 5}
 EXTREME = 0.02
 """Share of the values, those furthest from the median, without which evidence has to stand."""
 
-CHUNK = 400
-"""Terms whose features are held in memory at a time."""
+CHUNK = 6000
+"""Features of terms that are held in memory at a time, but always those of one term."""
 
 
 class Evidence:
@@ -65,17 +65,21 @@ class Evidence:
     def screen(self, marginal: Marginal, terms: Sequence[Term], fit: Fit) -> FloatArray:
         """Return the gains of terms at the noise of a fit, shape (len(terms), len(VARIANCES))."""
         out = np.empty((len(terms), len(VARIANCES)))
-        for first in range(0, len(terms), CHUNK):
-            by_size: dict[int, tuple[list[int], list[FloatArray]]] = {}
-            for t, term in enumerate(terms[first : first + CHUNK], first):
-                F = self._features.scaled(term, fit.logit_decay, self._screen_degree(term))
-                places, made = by_size.setdefault(F.shape[1], ([], []))
-                places.append(t)
-                made.append(F)
-            for places, made in by_size.values():
+        held: dict[int, tuple[list[int], list[FloatArray]]] = {}  # by the number of features
+        n_held = 0
+        for t, term in enumerate(terms):
+            F = self._features.scaled(term, fit.logit_decay, self._screen_degree(term))
+            places, made = held.setdefault(F.shape[1], ([], []))
+            places.append(t)
+            made.append(F)
+            n_held += F.shape[1]
+            if n_held < CHUNK and t < len(terms) - 1:
+                continue
+            for places, made in held.values():
                 rotated = marginal.rotated(np.hstack(made))
                 G = np.swapaxes(rotated.reshape(len(rotated), len(made), -1), 0, 1)
                 out[places] = marginal.gains(G, fit.noise)
+            held, n_held = {}, 0
         return out
 
     def of(

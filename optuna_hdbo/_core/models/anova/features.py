@@ -22,18 +22,38 @@ Term = tuple[int, ...]
 DEGREE = {1: 10, 2: 7, 3: 6}
 """Largest sum of the degrees of a feature's polynomials, by the number of its columns."""
 
-MANY_COLUMNS, DEGREE_OF_MANY = 64, 5
-"""With more columns than this, no degree is larger, to bound memory and time."""
+MOST_CHOICES = {1: 64, 2: 32, 3: 8}
+"""Choices of a categorical column that are told apart, by the number of a term's columns. Of more
+choices the most frequent ones are, and all others count as one. A pair of columns with 100 choices
+each would have 9801 features otherwise, which no study has the trials for."""
+
+MANY_COLUMNS, DEGREE_OF_MANY, CHOICES_OF_MANY = 64, 5, 6
+"""With more columns than this, no degree is larger, and no more choices are told apart where
+columns interact, to bound memory and time."""
 
 
 def features_of_column(
-    domain: Domain, column: int, x: FloatArray, most: int = DEGREE[1]
+    domain: Domain,
+    column: int,
+    x: FloatArray,
+    most: int = DEGREE[1],
+    classes: IntArray | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return orthonormal functions of one column at values x (n,), and their degrees.
 
     They average to zero and have variance 1 under uniform values: in the parameter's own scale,
-    which may be logarithmic, and with equal shares for all choices. ``most`` is the largest
-    degree.
+    which may be logarithmic, and with equal shares for all choices.
+
+    Parameters
+    ----------
+    domain : Domain
+    column : int
+    x : FloatArray, shape (n,)
+    most : int
+        Largest degree.
+    classes : IntArray, shape (m,), or None
+        Of which class each choice is: functions are the same for all choices of a class. ``None``
+        for one class per choice.
 
     Returns
     -------
@@ -46,20 +66,43 @@ def features_of_column(
         degrees = np.arange(1.0, most + 1)
         polynomials = legendre.legvander(2.0 * x - 1.0, most)[:, 1:]
         return np.asarray(polynomials * np.sqrt(2.0 * degrees + 1.0), np.float64), degrees
-    m = len(grid)
+    index, m = _nearest(x, grid), len(grid)
     if domain.categorical[column]:
-        weights = np.full(m, 1.0 / m)
-        raw: FloatArray = np.eye(m)
+        classes = np.arange(m) if classes is None else classes
+        weights = np.bincount(classes) / m
+        raw: FloatArray = np.eye(len(weights))
         raw[:, 0] = 1.0
+        index = classes[index]
     else:
         weights = np.diff(np.concatenate([[0.0], 0.5 * (grid[1:] + grid[:-1]), [1.0]]))
         raw = np.asarray(legendre.legvander(2.0 * grid - 1.0, min(most, m - 1)), np.float64)
     root = np.sqrt(weights)[:, None]
     Q, R = np.linalg.qr(raw * root)
     values = (Q * np.sign(np.diag(R)) / root)[:, 1:]
-    index = np.abs(x[:, None] - grid).argmin(axis=1)
-    degrees = np.ones(m - 1) if domain.categorical[column] else np.arange(1.0, values.shape[1] + 1)
-    return values[index], degrees
+    degrees = np.arange(1.0, values.shape[1] + 1)
+    return values[index], np.ones_like(degrees) if domain.categorical[column] else degrees
+
+
+def _nearest(x: FloatArray, grid: FloatArray) -> IntArray:
+    return np.asarray(np.abs(x[:, None] - grid).argmin(axis=1), np.int64)
+
+
+def by_frequency(x: FloatArray, grid: FloatArray) -> IntArray:
+    """Return the choices of a grid (m,), those first that occur most often in x (n,)."""
+    return np.argsort(-np.bincount(_nearest(x, grid), minlength=len(grid)), kind="stable")
+
+
+def classes_of(order: IntArray, most: int) -> IntArray:
+    """Return the class of each choice, shape (m,); there are at most ``most`` classes.
+
+    Where there are more choices, the first ones of ``order`` (m,) have a class each, and all
+    others have one together.
+    """
+    if len(order) <= most:
+        return np.arange(len(order))
+    classes = np.full(len(order), most - 1)
+    classes[order[: most - 1]] = np.arange(most - 1)
+    return classes
 
 
 def rough_covariances(x: FloatArray, z: FloatArray) -> FloatArray:
@@ -92,28 +135,62 @@ class Features:
     """Orthonormal features of all columns at points X (n, D), and those of any term.
 
     Conditional columns come after the others. Their features are 0 at points without them.
+
+    Parameters
+    ----------
+    domain : Domain
+    X : FloatArray, shape (n, D)
+    beside : Conditional, or None
+    like : Features, or None
+        Those of other points, which tell the same choices apart; ``None`` for the most frequent
+        choices of these points.
     """
 
-    def __init__(self, domain: Domain, X: FloatArray, beside: Conditional | None = None) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        X: FloatArray,
+        beside: Conditional | None = None,
+        like: Features | None = None,
+    ) -> None:
         self._categorical, self._X = domain.categorical, X
         self._active: dict[int, FloatArray] = {}
+        self._order: dict[int, IntArray] = {} if like is None else dict(like._order)
         n_columns = len(domain) + (0 if beside is None else len(beside.domain))
-        most = DEGREE[1] if n_columns <= MANY_COLUMNS else DEGREE_OF_MANY
-        made = [features_of_column(domain, i, X[:, i], most) for i in range(len(domain))]
+        self._many = n_columns > MANY_COLUMNS
+        self.values: list[FloatArray] = []
+        self.degrees: list[FloatArray] = []
+        self._joint: dict[tuple[int, int], FloatArray] = {}  # where less choices are told apart
+        for i in range(len(domain)):
+            self._add(domain, i, X[:, i], np.ones(len(X), np.bool_))
         if beside is not None:
             self._categorical = np.concatenate([domain.categorical, beside.domain.categorical])
             self._X = np.hstack([X, beside.X])
             for c in range(len(beside.domain)):
-                values, degrees = features_of_column(beside.domain, c, beside.X[:, c], most)
-                self._active[len(made)] = beside.active[:, c].astype(np.float64)
-                made.append((values * beside.active[:, [c]], degrees))
-        self.values = [values for values, _ in made]
-        self.degrees = [degrees for _, degrees in made]
+                active = beside.active[:, c]
+                self._active[len(self)] = active.astype(np.float64)
+                self._add(beside.domain, c, beside.X[:, c], active)
         self._rough: dict[int, FloatArray] = {}
         self._of: dict[Term, tuple[FloatArray, IntArray]] = {}
         self._last: dict[int, tuple[float, FloatArray]] = {}
         self._places: dict[tuple[object, ...], IntArray] = {}
         self.triangle = np.flatnonzero(np.tril(np.ones((len(X), len(X)))))
+
+    def _add(self, domain: Domain, column: int, x: FloatArray, active: BoolArray) -> None:
+        """Add a column, with values x (n,) at the points that have it."""
+        place, grid, classes = len(self), domain.grids[column], None
+        most = DEGREE_OF_MANY if self._many else DEGREE[1]
+        if grid is not None and domain.categorical[column]:
+            order = self._order.setdefault(place, by_frequency(x[active], grid))
+            classes = classes_of(order, MOST_CHOICES[1])
+            for size in (2, 3):
+                told = min(MOST_CHOICES[size], CHOICES_OF_MANY if self._many else len(order))
+                if told < len(order):
+                    joint = features_of_column(domain, column, x, most, classes_of(order, told))
+                    self._joint[place, size] = joint[0]
+        values, degrees = features_of_column(domain, column, x, most, classes)
+        self.values.append(values * active[:, None])
+        self.degrees.append(degrees)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -132,15 +209,20 @@ class Features:
             if term not in self._of:
                 self._of[term] = self.of(term, DEGREE[len(term)])
             return self._of[term]
-        places = self._places_of(term, degree)
-        parts = [self.values[i][:, places[:, a]] for a, i in enumerate(term)]
+        made = [self._joint.get((i, len(term)), self.values[i]) for i in term]
+        places = self._places_of(term, degree, [values.shape[1] for values in made])
+        parts = [values[:, places[:, a]] for a, values in enumerate(made)]
         return reduce(np.multiply, parts), places
 
-    def _places_of(self, term: Term, degree: int) -> IntArray:
-        """Return the places of a term's features, which are computed once for columns alike."""
-        shapes = tuple((len(self.degrees[i]), bool(self._categorical[i])) for i in term)
+    def _places_of(self, term: Term, degree: int, sizes: list[int]) -> IntArray:
+        """Return the places of a term's features, which are computed once for columns alike.
+
+        ``sizes`` are the numbers of its columns' features.
+        """
+        shapes = tuple((m, bool(self._categorical[i])) for i, m in zip(term, sizes, strict=True))
         if (key := (degree, *shapes)) not in self._places:
-            sums = reduce(np.add.outer, [self.degrees[i] for i in term])
+            parts = [self.degrees[i][:m] for i, m in zip(term, sizes, strict=True)]
+            sums = reduce(np.add.outer, parts)
             self._places[key] = np.argwhere(sums <= max(degree, float(sums.min())))
         return self._places[key]
 

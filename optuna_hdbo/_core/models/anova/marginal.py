@@ -62,12 +62,17 @@ class Marginal:
         d, _, y = self._decomposed
         root = np.sqrt(d[:, None] + noise).T.reshape(-1, len(y), 1)
         H = G / root
-        values, V = np.linalg.eigh(np.swapaxes(H, 1, 2) @ H)
-        values = np.maximum(values, 0.0)[:, None, :]
-        z = y[:, None] / root
-        projected = (np.swapaxes(V, 1, 2) @ (np.swapaxes(H, 1, 2) @ z))[:, None, :, 0]
-        s = VARIANCES[None, :, None]
-        explained = s * projected**2 / (1.0 + s * values) - np.log1p(s * values)
+        z, transposed = y[:, None] / root, np.swapaxes(H, 1, 2)
+        if G.shape[2] <= len(y):
+            values, V = np.linalg.eigh(transposed @ H)
+            values = np.maximum(values, 0.0)
+            squares = ((np.swapaxes(V, 1, 2) @ (transposed @ z))[:, :, 0]) ** 2
+        else:  # the smaller of the two matrices that have the same positive eigenvalues
+            values, V = np.linalg.eigh(H @ transposed)
+            values = np.maximum(values, 0.0)
+            squares = values * (np.swapaxes(V, 1, 2) @ z)[:, :, 0] ** 2
+        values, squares, s = values[:, None, :], squares[:, None, :], VARIANCES[None, :, None]
+        explained = s * squares / (1.0 + s * values) - np.log1p(s * values)
         return np.asarray(0.5 * explained.sum(axis=2), np.float64)
 
     def evidence(self, F: FloatArray) -> tuple[float, FloatArray]:
