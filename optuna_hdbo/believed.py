@@ -6,7 +6,6 @@ import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.search_space import intersection_search_space
 from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
@@ -16,6 +15,7 @@ from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.observed import observed
+from optuna_hdbo._study.parameters import shared_ranges
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.importance import fitted_posterior
 
@@ -32,8 +32,9 @@ def get_believed_best(study: Study) -> FrozenTrial:
     This one is the trial that a model of all values takes for the best. Without noise both are
     nearly always the same.
 
-    The process is fitted to the parameters that all completed trials have in common; everything
-    else counts as noise. Trials that violate a constraint inform it but are not returned.
+    The process is fitted to the parameters that all completed trials have on one scale, in
+    whatever range; everything else counts as noise. Trials that violate a constraint inform it
+    but are not returned.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
             f"{len(study.directions)}."
         )
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    common = intersection_search_space(completed)
+    common = shared_ranges(completed)
     space = SearchSpace({name: d for name, d in common.items() if not d.single()})
     trials, X, values = observed(completed, space, common)
     feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)

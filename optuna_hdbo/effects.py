@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.search_space import intersection_search_space
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
@@ -25,6 +24,7 @@ from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.observed import observed
+from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -122,41 +122,33 @@ def fitted_to(
 
 def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
     """Return the parameters that can be assessed, and the others with the reason."""
-    common: dict[str, BaseDistribution] = dict(intersection_search_space(list(completed)))
-    every: dict[str, int] = {}
-    for trial in completed:
-        for name in trial.distributions:
-            every[name] = every.get(name, 0) + 1
-    left_out = {}
-    for name in sorted(every, key=natural):
-        if every[name] < len(completed):
-            left_out[name] = f"which only {every[name]} of {len(completed)} trials have"
-        elif name not in common:
-            left_out[name] = "whose range varies between trials"
-        elif common[name].single():
+    space, left_out = {}, {}
+    for name, (count, distribution) in sorted(
+        ranges_of(completed).items(), key=lambda item: natural(item[0])
+    ):
+        if count < len(completed):
+            left_out[name] = f"which only {count} of {len(completed)} trials have"
+        elif distribution is None:
+            left_out[name] = "whose scale or choices vary between trials"
+        elif distribution.single():
             left_out[name] = "which has a single value"
-    space = {name: d for name, d in common.items() if name not in left_out}
-    return SearchSpace({name: space[name] for name in sorted(space, key=natural)}), left_out
+        else:
+            space[name] = distribution
+    return SearchSpace(space), left_out
 
 
 def conditional(trials: Sequence[FrozenTrial]) -> Conditional | None:
     """Return the parameters that some trials have, but not all; ``None`` without any.
 
-    Those that fewer than :data:`LEAST` trials have, and those whose range varies, are left out.
+    Those that fewer than :data:`LEAST` trials have are left out, and those that have not always
+    had the same scale and choices.
     """
-    ranges: dict[str, BaseDistribution] = {}
     counts: dict[str, int] = {}
-    varied: set[str] = set()
-    for trial in trials:
-        for name, distribution in trial.distributions.items():
-            counts[name] = counts.get(name, 0) + 1
-            if ranges.setdefault(name, distribution) != distribution:
-                varied.add(name)
-    names = [
-        name
-        for name in sorted(counts, key=lambda name: (-counts[name], natural(name)))
-        if LEAST <= counts[name] < len(trials) and name not in varied and not ranges[name].single()
-    ][:MOST_CONDITIONAL]
+    ranges: dict[str, BaseDistribution] = {}
+    for name, (count, distribution) in ranges_of(trials).items():
+        if LEAST <= count < len(trials) and distribution is not None and not distribution.single():
+            counts[name], ranges[name] = count, distribution
+    names = sorted(counts, key=lambda name: (-counts[name], natural(name)))[:MOST_CONDITIONAL]
     if not names:
         return None
     space = SearchSpace({name: ranges[name] for name in names}, required=())

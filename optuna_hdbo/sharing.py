@@ -45,11 +45,13 @@ def shared_groups(
     Returns
     -------
     dict of frozenset of str to float
-        Empty where the completed trials do not have exactly the parameters of the fit, or are
-        fewer than two.
+        Empty where the completed trials do not have exactly the parameters of the fit, where a
+        range has changed, because lengthscales are relative to it, and for fewer than two trials.
     """
     completed = [trial for trial in trials if trial.state == TrialState.COMPLETE]
     space, _ = assessed(completed)
+    if any(t.distributions[n] != d for t in completed for n, d in space.distributions.items()):
+        return {}
     _, X, values = observed(completed, space, space.distributions)
     kept, names = ordinary(values), space.domain.names
     fitted = Fitted.from_json(fit, space.domain)

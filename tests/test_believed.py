@@ -48,6 +48,21 @@ def test_a_lucky_value_is_not_believed(direction: str) -> None:
     assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
 
 
+def test_a_range_that_has_changed_counts() -> None:
+    study, same = optuna.create_study(), noisy()
+    for i, trial in enumerate(same.trials):
+        narrow = trial.distributions | {"x": FloatDistribution(0.0, trial.params["x"])}
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=trial.value,
+                params=trial.params,
+                distributions=narrow if i % 2 else trial.distributions,
+            )
+        )
+    assert get_believed_best(study).params == get_believed_best(same).params
+    assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
+
+
 def test_long_studies_are_thinned_but_all_trials_compared() -> None:
     study = noisy(n=520)
     assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1

@@ -9,7 +9,9 @@ import numpy as np
 import optuna
 import pytest
 from histories import thorough
+from optuna.distributions import FloatDistribution
 from optuna.trial import Trial
+from optuna.trial import create_trial
 
 import optuna_hdbo
 from optuna_hdbo import Interactions
@@ -135,14 +137,31 @@ def test_a_diverged_trial_does_not_hide_the_others() -> None:
     assert found.n_trials == 78
 
 
-def test_ranges_that_vary_are_left_out() -> None:
+def test_a_range_that_varies_is_that_of_all_trials() -> None:
     def objective(trial: Trial) -> float:
         a = trial.suggest_float("a", 0, 1 if trial.number % 2 else 2)
-        return a + trial.suggest_float("b", 0, 1)
+        return a * trial.suggest_float("b", 0, 1)
 
-    found = get_interactions(studied(objective, 20))
-    assert dict(found.left_out) == {"a": "whose range varies between trials"}
-    assert found.pairs == ()
+    study = studied(objective, 40)
+    found = get_interactions(study)
+    assert not found.left_out
+    assert [pair.parameters for pair in found.strong] == [("a", "b")]
+    same = optuna.create_study()
+    wide = {name: FloatDistribution(0, high) for name, high in (("a", 2), ("b", 1))}
+    for trial in study.trials:
+        same.add_trial(create_trial(params=trial.params, distributions=wide, value=trial.value))
+    assert found == get_interactions(same)
+
+
+def test_scales_that_vary_are_left_out() -> None:
+    study = studied(lambda t: t.suggest_float("b", 0, 1) + t.suggest_float("a", 1, 2), 20)
+    for trial in study.trials[:5]:
+        on_log_scale = trial.distributions | {"a": FloatDistribution(1, 2, log=True)}
+        study.add_trial(
+            create_trial(params=trial.params, distributions=on_log_scale, value=trial.value)
+        )
+    found = get_interactions(study)
+    assert dict(found.left_out) == {"a": "whose scale or choices vary between trials"}
     assert [effect.parameter for effect in found.effects] == ["b"]
 
 
@@ -175,12 +194,13 @@ def test_conditional_parameters_are_those_that_enough_trials_have() -> None:
     trials = studied(objective, 30).trials
     found = conditional(trials)
     assert found is not None
-    assert found.domain.names == ("often", "less")
-    expected = [[t.number % 3 > 0, t.number % 2 == 0] for t in trials]
+    assert found.domain.names == ("often", "varies", "less")
+    expected = [[t.number % 3 > 0, t.number % 3 > 0, t.number % 2 == 0] for t in trials]
     assert found.active.tolist() == expected
-    assert found.X[found.active[:, 0], 0].tolist() == pytest.approx(
-        [t.params["often"] for t in trials if "often" in t.params]
-    )
+    for column, (name, width) in enumerate((("often", 1.0), ("varies", 2.0))):
+        assert found.X[found.active[:, column], column].tolist() == pytest.approx(
+            [t.params[name] / width for t in trials if name in t.params]
+        )
     assert conditional(trials[3:4]) is None
 
 

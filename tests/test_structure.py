@@ -273,12 +273,17 @@ def test_wrong_groups_of_the_sampler_are_unlikely() -> None:
 
 
 def test_groups_without_trials_have_no_probabilities() -> None:
-    """Neither have groups of other parameters than those of the trials."""
+    """Neither have groups of other parameters than those of the trials, or of other ranges."""
     study = optuna.create_study()
     add(study, attributes({"additive": FIT}), state=TrialState.FAIL, value=None)
     assert get_groups(study, source="sampler", n_sweeps=2).probabilities == ()
     study = sampled_at_random(FIT)
     study.add_trial(optuna.trial.create_trial(value=0.0))
+    assert get_groups(study, source="sampler", n_sweeps=2).probabilities == ()
+    study = sampled_at_random(FIT)
+    ranges = {name: optuna.distributions.FloatDistribution(0, 2) for name in "abc"}
+    params = dict.fromkeys("abc", 0.5)
+    study.add_trial(optuna.trial.create_trial(value=0.0, params=params, distributions=ranges))
     assert get_groups(study, source="sampler", n_sweeps=2).probabilities == ()
 
 

@@ -224,11 +224,40 @@ class _Ranges:
             numbers = numbers[-RECENT:]
         # The last trial says of which kind it is now, and whether on a logarithmic scale.
         last = self._by_number[numbers[-1]]
-        alike = [d for n in numbers if _are_alike(d := self._by_number[n], last)]
-        joined = copy.deepcopy(alike[0])
-        for other in alike[1:]:
-            joined = _joined(joined, other)
-        return joined
+        return _all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
+
+
+def ranges_of(trials: Sequence[FrozenTrial]) -> dict[str, tuple[int, BaseDistribution | None]]:
+    """Return how many trials have each parameter, and the range of all of them, by name.
+
+    There is ``None`` instead of a range where the scale or the choices have not always been the
+    same.
+    """
+    had: dict[str, list[BaseDistribution]] = {}
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            had.setdefault(name, []).append(distribution)
+    return {
+        name: (len(own), _all_joined(own) if all(_are_alike(d, own[0]) for d in own) else None)
+        for name, own in sorted(had.items())
+    }
+
+
+def shared_ranges(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the parameters that all trials have on one scale, with the range of all of them."""
+    return {
+        name: distribution
+        for name, (count, distribution) in ranges_of(trials).items()
+        if count == len(trials) and distribution is not None
+    }
+
+
+def _all_joined(alike: Sequence[BaseDistribution]) -> BaseDistribution:
+    """Return the smallest distribution with the values of all, which are alike."""
+    joined = copy.deepcopy(alike[0])
+    for other in alike[1:]:
+        joined = _joined(joined, other)
+    return joined
 
 
 def _internal(distribution: BaseDistribution, value: object) -> float:
