@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.features import DEGREE_OF_MANY
+from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
+from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import Model
+from optuna_hdbo._core.models.anova.model import start
 
 
 Array = NDArray[np.float64]
@@ -87,3 +91,15 @@ def test_new_points_are_described_as_those_with_values_are() -> None:
         assert components.of(terms, X[[i]])[0] == pytest.approx(everywhere[[i]], abs=1e-10)
     total = everywhere + components.residuals
     np.testing.assert_allclose(total - total.mean(), y - y.mean(), atol=1e-9)
+
+
+def test_conditional_columns_count_for_the_degrees_of_new_points() -> None:
+    """Together there are many columns, but not without the conditional ones."""
+    n, D, rng = 12, MANY_COLUMNS, np.random.default_rng(0)
+    X, y, Z = rng.random((n, D)), rng.standard_normal(n), rng.random((3, D))
+    beside = Conditional(Domain.continuous(1), rng.random((n, 1)), rng.random((n, 1)) < 0.5)
+    components = Components(Domain.continuous(D), X, y, start(D + 1), beside)
+    mean, variance = components.of([(0,), (1,)], np.vstack([X, Z]))
+    np.testing.assert_allclose(components.of([(0,), (1,)], Z), (mean[n:], variance[n:]))
+    prior = Features(Domain.continuous(D), Z, like=Features(Domain.continuous(D), X, beside))
+    assert prior.values[0].shape == (3, DEGREE_OF_MANY)

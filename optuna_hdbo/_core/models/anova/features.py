@@ -142,8 +142,8 @@ class Features:
     X : FloatArray, shape (n, D)
     beside : Conditional, or None
     like : Features, or None
-        Those of other points, which tell the same choices apart; ``None`` for the most frequent
-        choices of these points.
+        Those of other points, with the same degrees, which tell the same choices apart; ``None``
+        for the most frequent choices of these points.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class Features:
         self._active: dict[int, FloatArray] = {}
         self._order: dict[int, IntArray] = {} if like is None else dict(like._order)
         n_columns = len(domain) + (0 if beside is None else len(beside.domain))
-        self._many = n_columns > MANY_COLUMNS
+        self._many: bool = n_columns > MANY_COLUMNS if like is None else like._many
         self.values: list[FloatArray] = []
         self.degrees: list[FloatArray] = []
         self._joint: dict[tuple[int, int], FloatArray] = {}  # where less choices are told apart
