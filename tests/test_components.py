@@ -14,6 +14,7 @@ from optuna.trial import Trial
 from test_explanation import tell
 
 from optuna_hdbo import visualization
+from optuna_hdbo._figures.axes import MOST_CHOICES_SHOWN
 from optuna_hdbo._figures.calibration import SEEN
 from optuna_hdbo._figures.calibration import Predictions
 from optuna_hdbo._figures.calibration import calibration_figure
@@ -77,6 +78,44 @@ def test_choices_have_bars_and_their_names(figure: dict[str, Any]) -> None:
     assert means["y"] == pytest.approx([-1 / 3, 2 / 3, -1 / 3], abs=0.15)
     assert max(means["error_y"]["array"]) < 0.2
     assert len(dots["x"]) == 80
+
+
+def test_names_of_more_choices_are_shorter() -> None:
+    kinds = [f"a rather long name {i}" for i in range(5)]
+
+    def objective(trial: Trial) -> float:
+        return float(kinds.index(trial.suggest_categorical("kind", kinds)))
+
+    _, axis = axis_with(drawn(objective, 30), "kind")
+    assert axis["ticktext"] == [f"a rat…name {i}" for i in range(5)]
+
+
+def test_of_many_choices_those_of_most_trials_are_shown() -> None:
+    often = [choice for choice in range(40) if choice % 3 == 1]  # 13 of 40
+
+    def objective(trial: Trial) -> float:
+        kinds = [f"kind {i}" for i in range(40)]
+        kind = trial.suggest_categorical("kind", kinds)
+        return float(kinds.index(kind)) + trial.suggest_float("x", 0, 1)
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for n in range(120):
+        choice = often[n % 13] if n % 4 else n % 40
+        study.enqueue_trial({"kind": f"kind {choice}"})
+    study.optimize(objective, n_trials=120)
+    figure = json.loads(visualization.plot_components(study).to_json())
+    _, axis = axis_with(figure, f"kind ({MOST_CHOICES_SHOWN} of 40 choices)")
+    dots, means = traces(figure, f"kind ({MOST_CHOICES_SHOWN} of 40 choices)")
+    assert len(means["x"]) == len(axis["ticktext"]) == MOST_CHOICES_SHOWN
+    assert {f"kind {choice}" for choice in often} <= set(axis["ticktext"])
+    of_ticks = [float(text.split()[1]) for text in axis["ticktext"]]
+    assert of_ticks == sorted(of_ticks)
+    slopes = np.diff(means["y"]) / np.diff(of_ticks)
+    assert np.abs(slopes - 1.0).max() < 0.2  # every bar is that of its choice
+    for trial, x in zip(study.trials, dots["x"], strict=True):
+        text = trial.params["kind"]
+        assert (x is None) == (text not in axis["ticktext"])
+        assert x is None or axis["ticktext"][round(x)] == text
 
 
 def test_two_that_interact_have_a_contour(figure: dict[str, Any]) -> None:

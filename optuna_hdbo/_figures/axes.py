@@ -10,11 +10,18 @@ import numpy as np
 from optuna.distributions import CategoricalDistribution
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.anova.features import by_frequency
 from optuna_hdbo._study.space import SearchSpace
 
 
-MOST_CHARACTERS = 26
-"""Longer names and choices are cut in the middle."""
+MOST_CHARACTERS, FEW_CHARACTERS = 26, 12
+"""Longer names and choices are cut in the middle; choices to the smaller number where more than
+:data:`FLAT` are side by side, because their names are upright then."""
+
+FLAT = 4
+
+MOST_CHOICES_SHOWN = 16
+"""Choices that have room side by side; of more, those that most trials have."""
 
 JITTER = 0.22
 """How far the dots of a choice are spread around its place."""
@@ -34,7 +41,10 @@ class ParameterAxis:
     name : str
     column : int
     choices : tuple of str
-        Those of a categorical parameter, whose places are 0, 1, ...; empty for all others.
+        Those of a categorical parameter that are shown, whose places are 0, 1, ...; empty for all
+        others.
+    n_choices : int
+        Those that it has.
     logarithmic : bool
     units : FloatArray, shape (m,)
         Points of the column.
@@ -45,13 +55,17 @@ class ParameterAxis:
     name: str
     column: int
     choices: tuple[str, ...]
+    n_choices: int
     logarithmic: bool
     units: FloatArray
     places: tuple[float, ...]
 
     @classmethod
-    def of(cls, space: SearchSpace, column: int, n_points: int) -> ParameterAxis:
-        """Return the axis of a column, with at most so many points unless it has choices."""
+    def of(cls, space: SearchSpace, column: int, x: FloatArray, n_points: int) -> ParameterAxis:
+        """Return the axis of a column with values x (n,) at the trials.
+
+        It has at most ``n_points`` points, or the choices that are shown.
+        """
         name, grid = space.domain.names[column], space.domain.grids[column]
         distribution = space.distributions[name]
         units: FloatArray = np.linspace(0.0, 1.0, n_points)
@@ -60,26 +74,38 @@ class ParameterAxis:
             if not isinstance(distribution, CategoricalDistribution) and len(grid) > n_points:
                 units = grid[np.linspace(0, len(grid) - 1, n_points).astype(np.int64)]
         if isinstance(distribution, CategoricalDistribution):
-            choices = tuple(shortened(str(choice)) for choice in distribution.choices)
-            return cls(name, column, choices, False, units, tuple(units.tolist()))
+            shown = np.sort(by_frequency(x, units)[:MOST_CHOICES_SHOWN]).tolist()
+            most = MOST_CHARACTERS if len(shown) <= FLAT else FEW_CHARACTERS
+            choices = tuple(shortened(str(distribution.choices[i]), most) for i in shown)
+            places = tuple(float(place) for place in range(len(shown)))
+            return cls(name, column, choices, len(units), False, units[shown], places)
         rows = np.zeros((len(units), len(space.domain)))
         rows[:, column] = units
         places = tuple(float(space.decode(row)[name]) for row in rows)
         logarithmic = bool(getattr(distribution, "log", False))
-        return cls(name, column, (), logarithmic, units, places)
+        return cls(name, column, (), 0, logarithmic, units, places)
 
-    def of_trials(self, params: list[Any], column: FloatArray) -> list[float]:
-        """Return the places of trials with these values, which the column encodes."""
+    def of_trials(self, params: list[Any], column: FloatArray) -> list[float | None]:
+        """Return the places of trials with these values, which the column encodes.
+
+        ``None`` is the place of a choice that is not shown.
+        """
         if not self.choices:
             return [float(value) for value in params]
+        place = dict(zip(self.units.tolist(), self.places, strict=True))
         spread = np.random.default_rng(0).uniform(-JITTER, JITTER, len(column))
-        places: list[float] = (column + spread).tolist()
-        return places
+        return [
+            place[x] + moved if x in place else None
+            for x, moved in zip(column.tolist(), spread.tolist(), strict=True)
+        ]
 
     def layout(self) -> dict[str, Any]:
         """Return what plotly needs to know of the axis."""
+        title = shortened(self.name)
+        if len(self.choices) < self.n_choices:
+            title += f" ({len(self.choices)} of {self.n_choices} choices)"
         axis: dict[str, Any] = {
-            "title": {"text": shortened(self.name), "standoff": 4},
+            "title": {"text": title, "standoff": 4},
             "zeroline": False,
             "gridcolor": "#ececec",
             "linecolor": "#bbbbbb",
@@ -102,7 +128,7 @@ class ParameterAxis:
         return {**axis, "nticks": 6, "range": [low, high]}
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
     """Return a text that is not too long for the margin of a figure; names often differ last."""
-    half = MOST_CHARACTERS // 2
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: half - 1]}…{text[-half:]}"
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"

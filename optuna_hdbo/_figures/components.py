@@ -61,8 +61,8 @@ class Panel:
     others : tuple of str
         Parameters that these two interact with, and over which is averaged.
     mean, std : FloatArray, shape (m,) or (m2, m1)
-    at_trials : tuple of list of float
-        Places of the trials along the axes.
+    at_trials : tuple of list of (float or None)
+        Places of the trials along the axes; ``None`` for those that are not shown.
     residuals : FloatArray, shape (n,)
         Values without the mean and the effects of all other groups.
     """
@@ -72,7 +72,7 @@ class Panel:
     others: tuple[str, ...]
     mean: FloatArray
     std: FloatArray
-    at_trials: tuple[list[float], ...]
+    at_trials: tuple[list[float | None], ...]
     residuals: FloatArray
 
 
@@ -113,7 +113,7 @@ def _panel(
     others: tuple[str, ...],
 ) -> Panel:
     n_points = POINTS_OF_CURVE if len(columns) == 1 else POINTS_OF_CONTOUR
-    axes = tuple(ParameterAxis.of(fitted.space, i, n_points) for i in columns)
+    axes = tuple(ParameterAxis.of(fitted.space, i, fitted.X[:, i], n_points) for i in columns)
     grids = np.meshgrid(*[axis.units for axis in axes])
     Z = np.zeros((grids[0].size, len(fitted.space.domain)))
     for i, grid in zip(columns, grids, strict=True):
