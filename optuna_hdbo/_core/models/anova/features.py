@@ -160,7 +160,7 @@ class Features:
         self._many: bool = n_columns > MANY_COLUMNS if like is None else like._many
         self.values: list[FloatArray] = []
         self.degrees: list[FloatArray] = []
-        self._joint: dict[tuple[int, int], FloatArray] = {}  # where less choices are told apart
+        self._joint: dict[tuple[int, int], FloatArray] = {}  # where fewer choices are told apart
         for i in range(len(domain)):
             self._add(domain, i, X[:, i], np.ones(len(X), np.bool_))
         if beside is not None:
