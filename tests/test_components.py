@@ -90,6 +90,13 @@ def test_names_of_more_choices_are_shorter() -> None:
     assert axis["ticktext"] == [f"a rat…name {i}" for i in range(5)]
 
 
+def test_long_names_that_differ_in_the_middle_look_different() -> None:
+    names = [f"some_module.layer_{i}.learning_rate_multiplier" for i in range(2)]
+    figure = drawn(lambda t: t.suggest_float(names[0], 0, 1) + t.suggest_float(names[1], 0, 1), 30)
+    for i in range(2):
+        assert traces(figure, f"…e.layer_{i}.learning_rate_…")
+
+
 def test_of_many_choices_those_of_most_trials_are_shown() -> None:
     often = [choice for choice in range(40) if choice % 3 == 1]  # 13 of 40
 

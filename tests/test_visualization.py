@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import json
+import math
 from typing import Any
 
 import optuna
@@ -141,6 +142,19 @@ def test_interactions_are_a_heat_map_ordered_by_groups(multiplied: optuna.Study)
     assert [cells["z"][i][i] for i in range(4)] == [None] * 4
     assert "x2 and x10: strong" in cells["customdata"][0][1].replace("x10 and x2", "x2 and x10")
     assert figure["layout"]["title"]["text"].startswith("x2 and x10 interact")
+
+
+@pytest.mark.parametrize(("suffix", "angle"), [("", 0), (".learning_rate_multiplier", -90)])
+def test_names_that_are_wider_than_a_cell_are_upright(suffix: str, angle: int) -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(
+        lambda t: math.prod(t.suggest_float(f"layer_{i}{suffix}", 0, 1) for i in range(3)),
+        n_trials=30,
+    )
+    axis = json.loads(visualization.plot_interactions(study).to_json())["layout"]["xaxis"]
+    assert axis["tickangle"] == angle
+    assert len(set(axis["ticktext"])) == 3
+    assert all(text.startswith("layer_") and len(text) <= 26 for text in axis["ticktext"])
 
 
 def test_inert_parameters_are_not_shown_among_many() -> None:

@@ -11,14 +11,14 @@ from optuna.distributions import CategoricalDistribution
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.anova.features import by_frequency
+from optuna_hdbo._figures.labels import MOST_CHARACTERS
+from optuna_hdbo._figures.labels import distinct
 from optuna_hdbo._study.space import SearchSpace
 
 
-MOST_CHARACTERS, FEW_CHARACTERS = 26, 12
-"""Longer names and choices are cut in the middle; choices to the smaller number where more than
-:data:`FLAT` are side by side, because their names are upright then."""
-
-FLAT = 4
+FLAT, FEW_CHARACTERS = 4, 12
+"""Where more choices than this are side by side, their names are upright, and cut to so many
+characters."""
 
 MOST_CHOICES_SHOWN = 16
 """Choices that have room side by side; of more, those that most trials have."""
@@ -39,6 +39,8 @@ class ParameterAxis:
     Parameters
     ----------
     name : str
+    label : str
+        The name, or a short text for it.
     column : int
     choices : tuple of str
         Those of a categorical parameter that are shown, whose places are 0, 1, ...; empty for all
@@ -53,6 +55,7 @@ class ParameterAxis:
     """
 
     name: str
+    label: str
     column: int
     choices: tuple[str, ...]
     n_choices: int
@@ -67,6 +70,7 @@ class ParameterAxis:
         It has at most ``n_points`` points, or the choices that are shown.
         """
         name, grid = space.domain.names[column], space.domain.grids[column]
+        label = distinct(space.domain.names)[column]
         distribution = space.distributions[name]
         units: FloatArray = np.linspace(0.0, 1.0, n_points)
         if grid is not None:
@@ -76,14 +80,14 @@ class ParameterAxis:
         if isinstance(distribution, CategoricalDistribution):
             shown = np.sort(by_frequency(x, units)[:MOST_CHOICES_SHOWN]).tolist()
             most = MOST_CHARACTERS if len(shown) <= FLAT else FEW_CHARACTERS
-            choices = tuple(shortened(str(distribution.choices[i]), most) for i in shown)
+            choices = tuple(distinct([str(distribution.choices[i]) for i in shown], most))
             places = tuple(float(place) for place in range(len(shown)))
-            return cls(name, column, choices, len(units), False, units[shown], places)
+            return cls(name, label, column, choices, len(units), False, units[shown], places)
         rows = np.zeros((len(units), len(space.domain)))
         rows[:, column] = units
         places = tuple(float(space.decode(row)[name]) for row in rows)
         logarithmic = bool(getattr(distribution, "log", False))
-        return cls(name, column, (), 0, logarithmic, units, places)
+        return cls(name, label, column, (), 0, logarithmic, units, places)
 
     def of_trials(self, params: list[Any], column: FloatArray) -> list[float | None]:
         """Return the places of trials with these values, which the column encodes.
@@ -101,7 +105,7 @@ class ParameterAxis:
 
     def layout(self) -> dict[str, Any]:
         """Return what plotly needs to know of the axis."""
-        title = shortened(self.name)
+        title = self.label
         if len(self.choices) < self.n_choices:
             title += f" ({len(self.choices)} of {self.n_choices} choices)"
         axis: dict[str, Any] = {
@@ -126,9 +130,3 @@ class ParameterAxis:
                 ticks = {"tickvals": [x for x in round_ones if low <= x <= high]}
             return {**axis, **ticks, "type": "log", "range": ends}
         return {**axis, "nticks": 6, "range": [low, high]}
-
-
-def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
-    """Return a text that is not too long for the margin of a figure; names often differ last."""
-    half = most // 2
-    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"

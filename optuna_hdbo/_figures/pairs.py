@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from optuna_hdbo._figures.labels import distinct
 from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
 
@@ -24,6 +25,9 @@ MOST_WITH_TEXT = 24
 
 HEIGHT_OF_CARD = 450
 """Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
+
+WIDTH_OF_CHARACTER = 8
+"""In pixels. Names that are wider than a cell are upright."""
 
 WIDTH_OF_TITLE = 68
 """Characters after which the title is broken, so that it ends left of the buttons of plotly."""
@@ -110,7 +114,8 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
         "tickfont": {"size": 12 if n <= 30 else 9},
         "constrain": "domain",
     }
-    side = min(max(30 * n, 260), 18 * MOST_ROWS)
+    side, below = min(max(30 * n, 260), 18 * MOST_ROWS), distinct(names)
+    upright = n > 8 or WIDTH_OF_CHARACTER * max(map(len, below), default=0) > side / n
     title = textwrap.wrap(found.summary, WIDTH_OF_TITLE)
     if len(names) < len(found.effects):
         title.append(f"{len(found.effects) - len(names)} parameters are not shown.")
@@ -126,7 +131,7 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
         "height": HEIGHT_OF_CARD if low else side + 190 + 20 * len(title),
         "margin": {"t": 50 + 20 * len(title)},
         "plot_bgcolor": "#ffffff",
-        "xaxis": {**axis, "ticktext": names, "tickangle": -90 if n > 8 else 0},
+        "xaxis": {**axis, "ticktext": below, "tickangle": -90 if upright else 0},
         "yaxis": {
             **axis,
             "ticktext": labels,

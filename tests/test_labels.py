@@ -1,0 +1,40 @@
+"""Short texts for long names."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optuna_hdbo._figures.labels import MOST_CHARACTERS
+from optuna_hdbo._figures.labels import distinct
+from optuna_hdbo._figures.labels import shortened
+
+
+def test_short_names_stay_and_long_ones_are_cut_in_the_middle() -> None:
+    assert distinct(["a", "b" * MOST_CHARACTERS]) == ["a", "b" * MOST_CHARACTERS]
+    assert distinct(["abcdefghij", "x"], 6) == ["ab…hij", "x"]
+
+
+def test_names_that_differ_in_the_middle_are_cut_around_it() -> None:
+    names = [f"some_module.layer_{i}.learning_rate_multiplier" for i in (0, 1, 12)]
+    assert distinct(names) == [
+        "…e.layer_0.learning_rate_…",
+        "…e.layer_1.learning_rate_…",
+        "…e.layer_12.learning_rate…",
+    ]
+    assert distinct([*names[:2], "rate"])[2] == "rate"
+
+
+def test_names_that_no_part_tells_apart_stay() -> None:
+    names = ["a" * 30 + x + "b" * 30 + y + "c" * 30 for x in "pq" for y in "rs"]
+    assert distinct(names) == names
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=40), unique=True), st.integers(6, 30))
+def test_what_is_different_looks_different(names: list[str], most: int) -> None:
+    short = distinct(names, most)
+    assert len(set(short)) == len(names)
+    for name, text in zip(names, short, strict=True):
+        assert text == name or len(text) <= most
+        assert len(name) > most or text == name
+        assert len(shortened(name, most)) <= most
