@@ -139,7 +139,7 @@ def test_a_diverged_trial_does_not_hide_the_others() -> None:
 
 def test_a_range_that_varies_is_that_of_all_trials() -> None:
     def objective(trial: Trial) -> float:
-        a = trial.suggest_float("a", 0, 1 if trial.number % 2 else 2)
+        a = trial.suggest_float("a", 0, 2 if trial.number % 2 else 1)
         return a * trial.suggest_float("b", 0, 1)
 
     study = studied(objective, 40)

@@ -30,6 +30,13 @@ def test_names_that_no_part_tells_apart_stay() -> None:
     assert distinct(names) == names
 
 
+def test_names_that_differ_in_two_places_look_different() -> None:
+    names = [x + "a" * 30 + y + "b" * 30 for x in "pq" for y in "rs"]
+    short = distinct(names)
+    assert short[:2] == ["…aaaaaaaarbbbbbbbbbbbbbbb…", "…aaaaaaaasbbbbbbbbbbbbbbb…"]
+    assert short[2:] == names[2:]  # their parts would be the same
+
+
 @given(st.lists(st.text("ab", min_size=1, max_size=40), unique=True), st.integers(6, 30))
 def test_what_is_different_looks_different(names: list[str], most: int) -> None:
     short = distinct(names, most)
