@@ -15,7 +15,7 @@ from optuna_hdbo._core.observations import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.observed import observed
-from optuna_hdbo._study.parameters import shared_ranges
+from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.importance import fitted_posterior
 
@@ -66,9 +66,14 @@ def get_believed_best(study: Study) -> FrozenTrial:
             f"{len(study.directions)}."
         )
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    common = shared_ranges(completed)
-    space = SearchSpace({name: d for name, d in common.items() if not d.single()})
-    trials, X, values = observed(completed, space, common)
+    space = SearchSpace(
+        {
+            name: distribution
+            for name, (count, distribution) in ranges_of(completed).items()
+            if count == len(completed) and distribution and not distribution.single()
+        }
+    )
+    trials, X, values = observed(completed, space, space.distributions)
     feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)
     if not feasible.any():
         raise ValueError(

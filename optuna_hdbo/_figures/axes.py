@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +13,11 @@ from optuna.distributions import CategoricalDistribution
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.anova.features import by_frequency
-from optuna_hdbo._figures.labels import MOST_CHARACTERS
-from optuna_hdbo._figures.labels import distinct
 from optuna_hdbo._study.space import SearchSpace
 
+
+MOST_CHARACTERS = 26
+"""Longer names and choices are cut."""
 
 FLAT, FEW_CHARACTERS = 4, 12
 """Where more choices than this are side by side, their names are upright, and cut to so many
@@ -40,13 +43,11 @@ class ParameterAxis:
     ----------
     name : str
     label : str
-        The name, or a short text for it.
+        The name, or a short text for it, and how many choices are shown if it is not all.
     column : int
     choices : tuple of str
         Those of a categorical parameter that are shown, whose places are 0, 1, ...; empty for all
         others.
-    n_choices : int
-        Those that it has.
     logarithmic : bool
     units : FloatArray, shape (m,)
         Points of the column.
@@ -58,7 +59,6 @@ class ParameterAxis:
     label: str
     column: int
     choices: tuple[str, ...]
-    n_choices: int
     logarithmic: bool
     units: FloatArray
     places: tuple[float, ...]
@@ -82,12 +82,14 @@ class ParameterAxis:
             most = MOST_CHARACTERS if len(shown) <= FLAT else FEW_CHARACTERS
             choices = tuple(distinct([str(distribution.choices[i]) for i in shown], most))
             places = tuple(float(place) for place in range(len(shown)))
-            return cls(name, label, column, choices, len(units), False, units[shown], places)
+            if len(shown) < len(units):
+                label += f" ({len(shown)} of {len(units)} choices)"
+            return cls(name, label, column, choices, False, units[shown], places)
         rows = np.zeros((len(units), len(space.domain)))
         rows[:, column] = units
         places = tuple(float(space.decode(row)[name]) for row in rows)
         logarithmic = bool(getattr(distribution, "log", False))
-        return cls(name, label, column, (), 0, logarithmic, units, places)
+        return cls(name, label, column, (), logarithmic, units, places)
 
     def of_trials(self, params: list[Any], column: FloatArray) -> list[float | None]:
         """Return the places of trials with these values, which the column encodes.
@@ -105,11 +107,8 @@ class ParameterAxis:
 
     def layout(self) -> dict[str, Any]:
         """Return what plotly needs to know of the axis."""
-        title = self.label
-        if len(self.choices) < self.n_choices:
-            title += f" ({len(self.choices)} of {self.n_choices} choices)"
         axis: dict[str, Any] = {
-            "title": {"text": title, "standoff": 4},
+            "title": {"text": self.label, "standoff": 4},
             "zeroline": False,
             "gridcolor": "#ececec",
             "linecolor": "#bbbbbb",
@@ -130,3 +129,35 @@ class ParameterAxis:
                 ticks = {"tickvals": [x for x in round_ones if low <= x <= high]}
             return {**axis, **ticks, "type": "log", "range": ends}
         return {**axis, "nticks": 6, "range": [low, high]}
+
+
+def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return a text that is not too long for the margin of a figure; names often differ last."""
+    half = most // 2
+    return text if len(text) <= most else f"{text[: half - 1]}…{text[-half:]}"
+
+
+def distinct(names: Sequence[str], most: int = MOST_CHARACTERS) -> list[str]:
+    """Return short texts of different names that are different, too.
+
+    Names that would look the same are cut around the place where they begin to differ. They stay
+    as they are if that is not enough.
+    """
+    short = [shortened(name, most) for name in names]
+    for text, n in Counter(short).items():
+        if n > 1:
+            group = [name for name, s in zip(names, short, strict=True) if s == text]
+            letters = enumerate(zip(*group, strict=False))
+            first = next((i for i, each in letters if len(set(each)) > 1), min(map(len, group)))
+            cut = {name: _around(name, first, most) for name in group}
+            if len({*cut.values()} - {other for other in short if other != text}) < n:
+                cut = {name: name for name in group}
+            short = [cut.get(name, s) for name, s in zip(names, short, strict=True)]
+    return short
+
+
+def _around(name: str, place: int, most: int) -> str:
+    """Return a part of a long name that has a place in it."""
+    end = min(len(name), max(place - most // 3, 0) + most - 2)
+    begin = max(0, end - (most - 2))
+    return "…" * (begin > 0) + name[begin:end] + "…" * (end < len(name))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from optuna_hdbo._figures.labels import distinct
+from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
 

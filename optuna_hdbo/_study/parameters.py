@@ -243,15 +243,6 @@ def ranges_of(trials: Sequence[FrozenTrial]) -> dict[str, tuple[int, BaseDistrib
     }
 
 
-def shared_ranges(trials: Sequence[FrozenTrial]) -> dict[str, BaseDistribution]:
-    """Return the parameters that all trials have on one scale, with the range of all of them."""
-    return {
-        name: distribution
-        for name, (count, distribution) in ranges_of(trials).items()
-        if count == len(trials) and distribution is not None
-    }
-
-
 def _all_joined(alike: Sequence[BaseDistribution]) -> BaseDistribution:
     """Return the smallest distribution with the values of all, which are alike."""
     joined = copy.deepcopy(alike[0])

@@ -215,10 +215,7 @@ class Features:
         return reduce(np.multiply, parts), places
 
     def _places_of(self, term: Term, degree: int, sizes: list[int]) -> IntArray:
-        """Return the places of a term's features, which are computed once for columns alike.
-
-        ``sizes`` are the numbers of its columns' features.
-        """
+        """Return the places of a term's features; they are computed once for columns alike."""
         shapes = tuple((m, bool(self._categorical[i])) for i, m in zip(term, sizes, strict=True))
         if (key := (degree, *shapes)) not in self._places:
             parts = [self.degrees[i][:m] for i, m in zip(term, sizes, strict=True)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optuna_hdbo._figures.labels import MOST_CHARACTERS
-from optuna_hdbo._figures.labels import distinct
-from optuna_hdbo._figures.labels import shortened
+from optuna_hdbo._figures.axes import MOST_CHARACTERS
+from optuna_hdbo._figures.axes import distinct
+from optuna_hdbo._figures.axes import shortened
 
 
 def test_short_names_stay_and_long_ones_are_cut_in_the_middle() -> None:
