@@ -19,7 +19,6 @@ import numpy as np
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.kinds import Kind
 
 
@@ -66,12 +65,6 @@ def rate(earned: Credit, prior: Credit) -> float:
     return float(f"{wins / (wins + losses):.4g}")
 
 
-def expert_of(record: Record, names: Sequence[str]) -> str | None:
-    """Return the expert that a record names, None if it is not one of these."""
-    name = record.data.get(KEY)
-    return name if isinstance(name, str) and name in names else None
-
-
 def successes(merit: FloatArray) -> BoolArray:
     """Return which observations are a worthwhile gain on all before them, shape (n,).
 
@@ -94,10 +87,9 @@ def successes(merit: FloatArray) -> BoolArray:
     return found
 
 
-def succeeded(seen: Observations, gains: BoolArray, record: Record) -> bool:
-    """Tell whether a query that has ended is one of the gains; without a value it is not."""
-    row = seen.row_of.get(record.number)
-    return row is not None and bool(gains[row])
+def gains(seen: Observations, merit: FloatArray) -> set[int]:
+    """Return the numbers of the trials that were worthwhile gains."""
+    return set(seen.numbers[successes(merit)].tolist())
 
 
 def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict[str, Credit]:
@@ -111,12 +103,11 @@ def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict
     names : sequence of str
     """
     earned = dict.fromkeys(names, Credit(0.0, 0.0))
-    gains = successes(merit)
+    better = gains(seen, merit)
     for record in seen.records:
-        name = expert_of(record, names)
-        if name is None or record.state == "running":
-            continue
-        earned[name] = earned[name].after(success=succeeded(seen, gains, record))
+        name = record.data.get(KEY)
+        if record.state != "running" and isinstance(name, str) and name in earned:
+            earned[name] = earned[name].after(success=record.number in better)
     return earned
 
 

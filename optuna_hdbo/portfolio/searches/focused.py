@@ -93,9 +93,9 @@ def next_query(
 
 def _is_its_turn(seen: Observations, turn: restart.Turn, rng: np.random.Generator) -> bool:
     """Draw whether the next query is focused, by the rates of success of both kinds."""
-    gains = credit.successes(merits(seen))
+    better = credit.gains(seen, merits(seen))
     ended = (
-        (record.data.get(KEY) is True, credit.succeeded(seen, gains, record))
+        (record.data.get(KEY) is True, record.number in better)
         for record in turn.first.seen.records
         if record.state != "running"
     )

@@ -32,9 +32,8 @@ from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import Credit
+from optuna_hdbo.portfolio.credit import gains
 from optuna_hdbo.portfolio.credit import is_ahead
-from optuna_hdbo.portfolio.credit import succeeded
-from optuna_hdbo.portfolio.credit import successes
 from optuna_hdbo.portfolio.searches.restart import has_converged
 
 
@@ -158,11 +157,11 @@ class _Query(NamedTuple):
 
 def _queries(seen: Observations, merit: FloatArray) -> list[_Query]:
     """Return the queries of all records."""
-    found, gains = [], successes(merit)
+    found, better = [], gains(seen, merit)
     for record in seen.records:
         box = _parse(record)
         known = box if box is not None and box.root in seen.row_of else None
-        success = None if record.state == "running" else succeeded(seen, gains, record)
+        success = None if record.state == "running" else record.number in better
         found.append(_Query(record, known, success))
     return found
 

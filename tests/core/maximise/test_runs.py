@@ -11,6 +11,7 @@ from hypothesis import given
 
 from optuna_hdbo._core.maximise.runs import ELSEWHERE
 from optuna_hdbo._core.maximise.runs import KEY
+from optuna_hdbo._core.maximise.runs import LONG
 from optuna_hdbo._core.maximise.runs import Rule
 from optuna_hdbo._core.maximise.runs import follow
 from optuna_hdbo._core.maximise.runs import next_run
@@ -107,6 +108,32 @@ def test_a_later_run_counts_its_own_points_only() -> None:
     assert (life.run.number, life.run.root, life.run.centre) == (1, root, n + 1)
     assert (life.run.n_successes, life.run.n_failures) == (1, 0)
     assert life.ends == [0]
+
+
+@pytest.mark.parametrize(("n", "goes_back"), [(LONG - 1, False), (LONG, True)])
+def test_in_long_studies_the_second_new_run_begins_at_the_best_point(
+    n: int, goes_back: bool
+) -> None:
+    values = [9.0, *(-float(i) for i in range(1, n))]
+    later = {29 + i: {"run": 1, "root": 3} for i in range(28)}
+    seen = study(values, {i: first(0) for i in range(1, 29)} | later)
+    life = follow(seen, RULE)
+    assert (life.run.number, life.ends) == (1, [0])
+    assert life.run.length < RULE.min_length
+    run = next_run(seen, life, RULE)
+    assert run is not None
+    assert run.number == 2
+    assert (run.root == 0) is goes_back
+    assert (run.centre, run.length) == (run.root, RULE.length / 2.0)
+
+
+def test_the_first_new_run_of_a_long_study_begins_elsewhere() -> None:
+    values = [9.0, *(-float(i) for i in range(1, LONG))]
+    seen = study(values, {i: first(0) for i in range(1, 29)})
+    run = next_run(seen, follow(seen, RULE), RULE)
+    assert run is not None
+    assert run.number == 1
+    assert run.root != 0
 
 
 def test_without_a_point_elsewhere_there_is_no_run() -> None:
