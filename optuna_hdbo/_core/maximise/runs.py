@@ -25,9 +25,8 @@ ELSEWHERE = 0.15
 """Least root mean square distance of a new run's first point from earlier runs' best points."""
 
 LONG = 200
-"""From this many observations on, every second new run goes back to the best point of all. The one
-that found it may have ended too early, as in a narrow valley, and nothing else follows a valley.
-On 38 functions of 10 and 20 columns with 600 trials, the regret was .92 times as large with it."""
+"""From this many observations on, every second new run begins at the best point of all. The one
+that found it may have ended too early, as in a narrow valley."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def next_run(seen: Observations, life: Life, rule: Rule) -> Run | None:
     """Return the run of the next query: the one that goes on or, where that has ended, a new one.
 
     A new run begins at the best point that is far from where earlier runs have ended; ``None``
-    where there is no such point yet. In long studies every second one begins at the best of all.
+    where there is no such point yet.
     """
     run = life.run
     if run.length >= rule.min_length:
