@@ -88,6 +88,28 @@ def beside_smac() -> list[str]:
     ]
 
 
+RIVALS_OF_LONG = {"cmaes": "`CmaEsSampler`", "tpe-default": "`TPESampler`"}
+"""Samplers of the long studies."""
+
+
+def long_studies() -> list[str]:
+    """Return rows of who is better than HDBOSampler in long studies of the BBOB functions."""
+    kept, rows = Kept("long"), []
+    for rival, title in RIVALS_OF_LONG.items():
+        for dim in (10, 20):
+            names = [name for name in kept.problems() if name.endswith(f"-{dim}")]
+            ours, theirs = (
+                np.maximum(
+                    np.concatenate([kept.runs(name, r)[1] for name in names]), family.SMALLEST
+                )
+                for r in ("HDBOSampler", rival)
+            )
+            better, worse = (theirs < ours).sum(axis=0), (theirs > ours).sum(axis=0)
+            cells = [f"{a} : {b}" for a, b in zip(better, worse, strict=True)]
+            rows.append(listed([title, str(dim), *cells]))
+    return rows
+
+
 def shares_reached(curves: Mapping[str, FloatArray]) -> list[FloatArray]:
     """Return the profiles, from regrets after the startup and after the last trial alone."""
     long = {

@@ -31,6 +31,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("hdbo", functools.partial(special.bbob, 20)),
     ("hdbo", functools.partial(special.bbob, 10)),
     ("hdbo", special.beside_smac),
+    ("hdbo", special.long_studies),
     ("interactions", structure.structures),
     ("interactions", structure.readme_example),
     ("search-spaces", special.conditional),
