@@ -34,15 +34,20 @@ def report() -> list[str]:
     return rows
 
 
-def bbob(dim: int) -> list[str]:
-    """Return the three rows of ranks on the BBOB functions, over all instances that were run."""
-    kept = Kept("bbob")
-    names = [p for p in kept.problems() if p.endswith(f"-{dim}")]
-    curves = {
-        rival: np.concatenate([kept.runs(name, rival)[1] for name in names])
+def _curves(kept: Kept, dim: int) -> dict[str, FloatArray]:
+    """Return every sampler's regrets on the functions with so many parameters, a row per run."""
+    names = [name for name in kept.problems() if name.endswith(f"-{dim}")]
+    return {
+        rival: np.maximum(
+            np.concatenate([kept.runs(name, rival)[1] for name in names]), family.SMALLEST
+        )
         for rival in kept.rivals()
     }
-    curves = {label: np.maximum(regrets, family.SMALLEST) for label, regrets in curves.items()}
+
+
+def bbob(dim: int) -> list[str]:
+    """Return the three rows of ranks on the BBOB functions, over all instances that were run."""
+    curves = _curves(Kept("bbob"), dim)
     ranks = family.ranks(curves)
     errors = ranks.std(axis=0) / np.sqrt(len(ranks))
     means = ranks.mean(axis=0)
@@ -88,25 +93,15 @@ def beside_smac() -> list[str]:
     ]
 
 
-RIVALS_OF_LONG = {"cmaes": "`CmaEsSampler`", "tpe-default": "`TPESampler`"}
-"""Samplers of the long studies."""
-
-
 def long_studies() -> list[str]:
     """Return rows of who is better than HDBOSampler in long studies of the BBOB functions."""
-    kept, rows = Kept("long"), []
-    for rival, title in RIVALS_OF_LONG.items():
-        for dim in (10, 20):
-            names = [name for name in kept.problems() if name.endswith(f"-{dim}")]
-            ours, theirs = (
-                np.maximum(
-                    np.concatenate([kept.runs(name, r)[1] for name in names]), family.SMALLEST
-                )
-                for r in ("HDBOSampler", rival)
-            )
-            better, worse = (theirs < ours).sum(axis=0), (theirs > ours).sum(axis=0)
-            cells = [f"{a} : {b}" for a, b in zip(better, worse, strict=True)]
-            rows.append(listed([title, str(dim), *cells]))
+    curves = {dim: _curves(Kept("long"), dim) for dim in (10, 20)}
+    rows = []
+    for rival, title in (("cmaes", "`CmaEsSampler`"), ("tpe-default", "`TPESampler`")):
+        for dim, regrets in curves.items():
+            ours, theirs = regrets["HDBOSampler"], regrets[rival]
+            pairs = zip((theirs < ours).sum(axis=0), (theirs > ours).sum(axis=0), strict=True)
+            rows.append(listed([title, str(dim), *(f"{a} : {b}" for a, b in pairs)]))
     return rows
 
 

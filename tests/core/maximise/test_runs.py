@@ -127,13 +127,20 @@ def test_in_long_studies_the_second_new_run_begins_at_the_best_point(
     assert (run.centre, run.length) == (run.root, RULE.length / 2.0)
 
 
-def test_the_first_new_run_of_a_long_study_begins_elsewhere() -> None:
+@pytest.mark.parametrize(("n_ended", "goes_back"), [(1, False), (2, True), (3, False), (4, True)])
+def test_every_second_new_run_of_a_long_study_begins_elsewhere(
+    n_ended: int, goes_back: bool
+) -> None:
     values = [9.0, *(-float(i) for i in range(1, LONG))]
-    seen = study(values, {i: first(0) for i in range(1, 29)})
+    regions: dict[int, Any] = {i: first(0) for i in range(1, 29)}
+    for number in range(1, n_ended):
+        later = range(1 + 28 * number, 29 + 28 * number)
+        regions |= {i: {"run": number, "root": 3 * number} for i in later}
+    seen = study(values, regions)
     run = next_run(seen, follow(seen, RULE), RULE)
     assert run is not None
-    assert run.number == 1
-    assert run.root != 0
+    assert run.number == n_ended
+    assert (run.root == 0) is goes_back
 
 
 def test_without_a_point_elsewhere_there_is_no_run() -> None:
