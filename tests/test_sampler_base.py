@@ -74,6 +74,10 @@ class FailingMethod(FakeMethod):
         ({"n_startup_trials": 1.5}, r"n_startup_trials must be .*, but got 1\.5"),
         ({"n_startup_trials": True}, r"n_startup_trials must be .*, but got True"),
         ({"seed": "a"}, r"seed must be an integer or None, but got 'a'"),
+        (
+            {"seed": np.array([1, 2])},
+            r"seed must be an integer or None, but got array\(\[1, 2\]\)",
+        ),
         ({"independent_sampler": 3}, r"independent_sampler must be a sampler .*, but got 3"),
     ],
 )

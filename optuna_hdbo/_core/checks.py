@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection
 from collections.abc import Sequence
-from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,6 @@ def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
         raise ValueError(f"{name} must be True or False{instead}, but got {value!r}.")
 
 
-def check_positive(name: str, value: Any) -> None:
-    """Raise ``ValueError`` unless ``value`` is a finite positive number."""
-    if not _is_number(value) or not 0.0 < float(value) < np.inf:
-        raise ValueError(f"{name} must be a positive number, but got {value!r}.")
-
-
 def check_number(
     name: str,
     value: Any,
@@ -50,7 +44,7 @@ def check_number(
     """Raise ``ValueError`` unless ``value`` is a finite number in the range."""
     if optional and value is None:
         return
-    valid = _is_number(value) and -math.inf < value < math.inf
+    valid = _is_number(value)
     valid = valid and (least is None or value >= least) and (above is None or value > above)
     valid = valid and (most is None or value <= most) and (below is None or value < below)
     if valid:
@@ -63,7 +57,7 @@ def check_number(
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
     """Raise ``ValueError`` unless ``value`` is one of ``choices``."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, but got {value!r}.")
 
@@ -115,7 +109,7 @@ class UnknownNamesError(ValueError):
     """A setting names parameters that the study does not have, at least so far."""
 
 
-def check_names_known(name: str, names: Iterable[str], known: Iterable[str]) -> None:
+def check_names_known(name: str, names: Collection[str], known: Collection[str]) -> None:
     """Raise :class:`UnknownNamesError` unless the study has all these parameters."""
     if unknown := sorted(set(names) - set(known)):
         raise UnknownNamesError(
@@ -139,13 +133,16 @@ def check_group_sizes(
         )
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: Any) -> bool:
+    """Tell whether ``value`` is a number that a float can hold, and finite."""
     number = isinstance(value, (float, int, np.floating, np.integer))
-    return number and not isinstance(value, bool)
+    if not number or isinstance(value, bool) or not -math.inf < value < math.inf:
+        return False
+    return abs(int(value)) <= sys.float_info.max
 
 
 def _is_list(value: object) -> bool:
-    return isinstance(value, Iterable) and isinstance(value, Sized) and not isinstance(value, str)
+    return isinstance(value, Collection) and not isinstance(value, str)
 
 
 def _is_lists_of_names(value: object) -> bool:
@@ -157,14 +154,8 @@ def _is_lists_of_names(value: object) -> bool:
 
 def check_branching(branching: Any) -> None:
     """Raise ``ValueError`` unless ``branching`` is 2 or 3."""
-    if isinstance(branching, bool) or branching not in (2, 3):
+    if not _is_number(branching) or branching not in (2, 3):
         raise ValueError(f"branching must be 2 or 3, but got {branching!r}.")
-
-
-def check_fraction(name: str, value: Any) -> None:
-    """Raise ``ValueError`` unless ``value`` is a number in (0, 1]."""
-    if not _is_number(value) or not 0 < value <= 1:
-        raise ValueError(f"{name} must be a number in (0, 1], but got {value!r}.")
 
 
 def check_point(x: Any, n_columns: int) -> NDArray[np.float64]:

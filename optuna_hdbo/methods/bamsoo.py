@@ -10,9 +10,8 @@ from typing import Literal
 from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_branching
 from optuna_hdbo._core.checks import check_choice
-from optuna_hdbo._core.checks import check_fraction
 from optuna_hdbo._core.checks import check_integer
-from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.prior import Bounds
@@ -71,15 +70,13 @@ class BaMSOO:
         patience: int = 300,
     ) -> None:
         check_branching(branching)
-        check_fraction("depth_exponent", depth_exponent)
+        check_number("depth_exponent", depth_exponent, above=0.0, most=1.0)
         check_choice("depth_limit", depth_limit, DEPTH_LIMITS)
-        check_fraction("eta", eta)
+        check_number("eta", eta, above=0.0, most=1.0)
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
-        if width is not None:
-            check_positive("width", width)
-        if penalty is not None and penalty != 0:
-            check_positive("penalty", penalty)
+        check_number("width", width, above=0.0, optional=True)
+        check_number("penalty", penalty, least=0.0, optional=True)
         check_integer("explore", explore, 1, optional=True)
         check_integer("patience", patience, 1)
         rule = Rule(

@@ -14,7 +14,7 @@ from typing import Literal
 from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_branching
 from optuna_hdbo._core.checks import check_choice
-from optuna_hdbo._core.checks import check_fraction
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.tree.nodes import DEPTH_LIMITS
 from optuna_hdbo._core.tree.nodes import DepthLimit
 from optuna_hdbo._core.tree.nodes import Rule
@@ -49,8 +49,7 @@ class SOO:
     ) -> None:
         check_branching(branching)
         check_choice("depth_limit", depth_limit, DEPTH_LIMITS)
-        if depth_exponent is not None:
-            check_fraction("depth_exponent", depth_exponent)
+        check_number("depth_exponent", depth_exponent, above=0.0, most=1.0, optional=True)
         exponent = -1.0 if depth_exponent is None else float(depth_exponent)
         fixed = depth_limit == "fixed"
         rule = Rule(branching=int(branching), exponent=exponent, fixed_limit=fixed)

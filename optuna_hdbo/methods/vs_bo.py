@@ -24,7 +24,7 @@ from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_names
 from optuna_hdbo._core.checks import check_names_known
-from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import KINDS
@@ -127,7 +127,7 @@ class VSBO:
     ) -> None:
         check_integer("n_vs", n_vs, 2)
         check_choice("criterion", criterion, ("gain", "momentum", "forward"))
-        check_positive("gain", gain)
+        check_number("gain", gain, above=0.0)
         check_integer("n_is", n_is, 1)
         check_choice("unimportant", unimportant, ("cma", "mix", "incumbent"))
         check_integer("n_draws", n_draws, 1)

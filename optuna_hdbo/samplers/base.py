@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from numbers import Integral
 from typing import TYPE_CHECKING
 from typing import Any
-from typing import SupportsIndex
 
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
@@ -103,7 +103,7 @@ class MethodSampler(WithSettings, BaseSampler):
         consider_pruned_trials: bool = True,
     ) -> None:
         check_integer("n_startup_trials", n_startup_trials, 0)
-        if isinstance(seed, bool) or not (seed is None or isinstance(seed, SupportsIndex)):
+        if isinstance(seed, bool) or not isinstance(seed, int | Integral | None):
             raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
         if not isinstance(independent_sampler, BaseSampler | None):
             raise ValueError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_hdbo._core.checks import check_choice
-from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import Fitted
@@ -48,14 +48,14 @@ class KernelParams:
         lengthscale = params["lengthscale"]
         if isinstance(lengthscale, Mapping):
             for name, number in lengthscale.items():
-                check_positive(f"kernel_params['lengthscale'][{name!r}]", number)
+                check_number(f"kernel_params['lengthscale'][{name!r}]", number, above=0.0)
             lengthscale = {name: float(number) for name, number in lengthscale.items()}
         else:
-            check_positive("kernel_params['lengthscale']", lengthscale)
+            check_number("kernel_params['lengthscale']", lengthscale, above=0.0)
             lengthscale = float(lengthscale)
         given = cls(lengthscale, params.get("scale", 1.0), params.get("noise", 1e-8))
-        check_positive("kernel_params['scale']", given.scale)
-        check_positive("kernel_params['noise']", given.noise)
+        check_number("kernel_params['scale']", given.scale, above=0.0)
+        check_number("kernel_params['noise']", given.noise, above=0.0)
         return cls(lengthscale, float(given.scale), float(given.noise))
 
     def check(self, domain: Domain) -> None:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_branching
-from optuna_hdbo._core.checks import check_positive
+from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.search import TreeSearch
@@ -30,7 +30,7 @@ class DOO:
     name = "doo"
 
     def __init__(self, *, lipschitz: float = 1.0, branching: Literal[2, 3] = 3) -> None:
-        check_positive("lipschitz", lipschitz)
+        check_number("lipschitz", lipschitz, above=0.0)
         check_branching(branching)
         rule = Rule(branching=int(branching), exponent=1.0, slope=float(lipschitz))
         self._search = TreeSearch(self.name, Replay(rule, None))
