@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.observations import modelled_rows
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.observed import observed

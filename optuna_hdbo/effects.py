@@ -21,7 +21,7 @@ from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.parameters import ranges_of

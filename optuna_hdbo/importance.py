@@ -20,7 +20,7 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.subsets import fit_columns
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study

@@ -44,7 +44,7 @@ def check_number(
     """Raise ``ValueError`` unless ``value`` is a finite number in the range."""
     if optional and value is None:
         return
-    valid = _is_number(value)
+    valid = is_number(value)
     valid = valid and (least is None or value >= least) and (above is None or value > above)
     valid = valid and (most is None or value <= most) and (below is None or value < below)
     if valid:
@@ -133,7 +133,7 @@ def check_group_sizes(
         )
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Tell whether ``value`` is a number that a float can hold, and finite."""
     number = isinstance(value, (float, int, np.floating, np.integer))
     if not number or isinstance(value, bool) or not -math.inf < value < math.inf:
@@ -154,7 +154,7 @@ def _is_lists_of_names(value: object) -> bool:
 
 def check_branching(branching: Any) -> None:
     """Raise ``ValueError`` unless ``branching`` is 2 or 3."""
-    if not _is_number(branching) or branching not in (2, 3):
+    if not is_number(branching) or branching not in (2, 3):
         raise ValueError(f"branching must be 2 or 3, but got {branching!r}.")
 
 

@@ -21,6 +21,8 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.outputs import Output
+from optuna_hdbo._core.outputs import finite
+from optuna_hdbo._core.outputs import standardise
 
 
 MOST_MODELLED = 400
@@ -28,8 +30,6 @@ MOST_MODELLED = 400
 
 RENEWAL = 50
 """Observations after which the modelled ones are chosen again."""
-
-_LARGEST = float(np.finfo(np.float64).max) / 4
 
 State = Literal["complete", "pruned", "failed", "running"]
 
@@ -266,46 +266,6 @@ def marked(numbers: IntArray, chosen: Collection[int]) -> BoolArray | None:
         return None
     marks = np.isin(numbers, list(chosen))
     return marks if marks.any() else None
-
-
-def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
-    """Clip non-finite values to the finite extremes, then scale to mean 0 and deviation 1.
-
-    Returns
-    -------
-    y : FloatArray, shape (n,)
-    shift, scale : float
-        ``values == y * scale + shift``; a deviation of 0 counts as 1.
-    """
-    if len(values) == 0:
-        return np.zeros_like(values), 0.0, 1.0
-    # Comparisons with NaN are False. Python's numbers are faster here, and overflow silently.
-    values = finite(values)
-    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-    middle = low / 2 + high / 2
-    unit = max(high / 2 - low / 2, 0.0)
-    if unit <= 1e-14 * abs(middle) or unit == 0.0:
-        return np.zeros_like(values), middle, 1.0
-    scaled = (values - middle) / unit
-    mean = float(np.add.reduce(scaled)) / len(scaled)
-    scaled -= mean
-    std = math.sqrt(float(np.add.reduce(scaled * scaled)) / len(scaled))
-    return scaled / std, middle + mean * unit, std * unit
-
-
-def finite(values: FloatArray) -> FloatArray:
-    """Return values (n,) with non-finite ones moved to the finite extremes; zeros without any."""
-    if len(values) == 0:
-        return values
-    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-    if low > -_LARGEST and high < _LARGEST:
-        return values
-    known = values[np.isfinite(values)]
-    if len(known) == 0:
-        return np.zeros_like(values)
-    # Halving the range keeps differences of values near the largest float finite.
-    low, high = max(float(known.min()), -_LARGEST), min(float(known.max()), _LARGEST)
-    return np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
 
 
 def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:

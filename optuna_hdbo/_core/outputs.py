@@ -1,4 +1,4 @@
-"""Warped values: a monotone transformation under which observed values look normal.
+"""What models see instead of values: standardised ones, and warped ones that look normal.
 
 A few very poor values, such as those of the first trials on an ill-conditioned function, make all
 good values look alike once they are standardised. The power transformation of Yeo & Johnson (2000)
@@ -27,7 +27,80 @@ QUARTILES_TO_STD = 1.349
 MOST_REDUCED = 1e8
 """Largest distance of a value from the median, in widths, that warping still tells apart."""
 
+FAR = 30.0
+"""How far a penalty is from all better values, in multiples of their range."""
+
+LEAST, FEWEST, N_FIRST = 0.3, 5, 10
+"""The share of all values, their number, and how many first ones are looked at apart."""
+
 _LARGEST = 1e300
+
+_HUGE = float(np.finfo(np.float64).max) / 4
+
+
+def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
+    """Clip non-finite values to the finite extremes, then scale to mean 0 and deviation 1.
+
+    Returns
+    -------
+    y : FloatArray, shape (n,)
+    shift, scale : float
+        ``values == y * scale + shift``; a deviation of 0 counts as 1.
+    """
+    if len(values) == 0:
+        return np.zeros_like(values), 0.0, 1.0
+    # Comparisons with NaN are False. Python's numbers are faster here, and overflow silently.
+    values = finite(values)
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    middle = low / 2 + high / 2
+    unit = max(high / 2 - low / 2, 0.0)
+    if unit <= 1e-14 * abs(middle) or unit == 0.0:
+        return np.zeros_like(values), middle, 1.0
+    scaled = (values - middle) / unit
+    mean = float(np.add.reduce(scaled)) / len(scaled)
+    scaled -= mean
+    std = math.sqrt(float(np.add.reduce(scaled * scaled)) / len(scaled))
+    return scaled / std, middle + mean * unit, std * unit
+
+
+def finite(values: FloatArray) -> FloatArray:
+    """Return values (n,) with non-finite ones moved to the finite extremes; zeros without any.
+
+    A penalty counts as ``-inf``, see :func:`_without_penalties`.
+    """
+    if len(values) == 0:
+        return values
+    low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
+    if not (low > -_HUGE and high < _HUGE):
+        known = values[np.isfinite(values)]
+        if len(known) == 0:
+            return np.zeros_like(values)
+        # Halving the range keeps differences of values near the largest float finite.
+        low, high = max(float(known.min()), -_HUGE), min(float(known.max()), _HUGE)
+        values = np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
+    return _without_penalties(values, low, high)
+
+
+def _without_penalties(values: FloatArray, low: float, high: float) -> FloatArray:
+    """Return finite values with penalties raised to the worst other value.
+
+    Objectives return a number such as 1e6 where a simulation fails. Beside it all other values
+    look alike. Values are penalties if they are further below all better ones than :data:`FAR`
+    times the range of these. Enough of all values must be better, and of the first ones, unless
+    all penalties are equal: in a study that has converged, the first values are far from the rest.
+    """
+    least = max(FEWEST, math.ceil(LEAST * len(values)))
+    if len(values) <= least:
+        return values
+    worst = float(np.partition(values, -least)[-least])
+    if (high - low) / FAR <= high - worst:
+        return values  # no gap is as large
+    first = np.sort(values[:N_FIRST])[-math.ceil(LEAST * N_FIRST)]
+    ordered = np.sort(values)[::-1][least - 1 :]
+    better, rest = ordered[:-1], ordered[1:]
+    far = ((better - rest) / FAR > high - better) & (better < high)
+    ends = np.flatnonzero(far & ((better <= first) | (rest == low)))
+    return np.maximum(values, better[ends[0]]) if len(ends) else values
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
 from optuna_hdbo._study.observed import observed

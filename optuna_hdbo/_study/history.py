@@ -26,11 +26,11 @@ from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
-from optuna_hdbo._study.objectives import maximised_values
-from optuna_hdbo._study.objectives import objectives_array
-from optuna_hdbo._study.objectives import signs_of
-from optuna_hdbo._study.pruned import PrunedValues
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import PrunedValues
+from optuna_hdbo._study.values import maximised_values
+from optuna_hdbo._study.values import objectives_array
+from optuna_hdbo._study.values import signs_of
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State

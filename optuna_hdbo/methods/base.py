@@ -14,7 +14,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import State
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.streams import Streams
 
 

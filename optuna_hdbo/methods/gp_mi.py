@@ -19,10 +19,10 @@ import numpy as np
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
+from optuna_hdbo._core.acquisition.confidence import gained
 from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
-from optuna_hdbo._core.acquisition.information import gained
 from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition

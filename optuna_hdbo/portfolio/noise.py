@@ -27,7 +27,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import finite
+from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio.panel import QUERY

@@ -23,7 +23,7 @@ from optuna_hdbo._core.gp.posterior import explained
 from optuna_hdbo._core.gp.taylor import Pairs
 from optuna_hdbo._core.gp.taylor import TaylorKernel
 from optuna_hdbo._core.gp.taylor import TaylorPosterior
-from optuna_hdbo._core.observations import finite
+from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations

@@ -16,7 +16,7 @@ from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 
 
 Y = np.random.default_rng(0).standard_normal(3000)

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
+from optuna_hdbo._core.outputs import FAR
 from optuna_hdbo._core.outputs import POWERS
 from optuna_hdbo._core.outputs import Output
+from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import inverse_yeo_johnson
 from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo._core.outputs import yeo_johnson
@@ -93,3 +95,75 @@ def test_records_are_read_as_they_were_written() -> None:
 )
 def test_foreign_records_are_passed_over(data: object) -> None:
     assert Output.from_json(data) is None
+
+
+# Penalties: what an objective returns where a simulation fails.
+
+
+def penalised(share: float, penalty: float, n: int = 40) -> np.ndarray:
+    """Values in [-50, 0], of which the first and a share of the others are penalties."""
+    rng = np.random.default_rng(5)
+    values = -50.0 * rng.random(n)
+    values[rng.random(n) < share] = penalty
+    values[0] = penalty
+    return values
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
+@pytest.mark.parametrize("penalty", [-1e4, -1e6, -1e300])
+def test_a_penalty_counts_as_infinite(share: float, penalty: float) -> None:
+    values = penalised(share, penalty)
+    expected = finite(np.where(values == penalty, -np.inf, values))
+    assert np.array_equal(finite(values), expected)
+    assert expected.min() >= -50.0
+
+
+def test_penalties_may_differ_and_units_do_not_matter() -> None:
+    values = penalised(0.3, np.nan)
+    failed = np.isnan(values)
+    rng = np.random.default_rng(6)
+    several = np.where(failed, -1e5 * (1.0 + 99.0 * rng.random(len(values))), values)
+    raised = finite(several)
+    assert np.array_equal(raised[~failed], values[~failed])
+    assert np.all(raised[failed] == values[~failed].min())
+    np.testing.assert_allclose(finite(1e-6 * several + 7.0), 1e-6 * raised + 7.0)
+
+
+@pytest.mark.parametrize(("multiple", "is_one"), [(0.9 * FAR, False), (1.1 * FAR, True)])
+def test_a_penalty_is_far_from_all_better_values(multiple: float, *, is_one: bool) -> None:
+    values = np.array([0.0, -1.0, -0.5, -0.2, -0.7, -0.1, -1.0 - multiple])
+    assert (finite(values)[-1] == -1.0) == is_one
+
+
+@given(st.integers(0, 99), st.integers(1, 200))
+def test_values_without_penalties_stay_as_they_are(seed: int, n: int) -> None:
+    values = np.random.default_rng(seed).standard_normal(n)
+    assert finite(values) is values
+
+
+def test_all_of_the_first_values_may_be_the_same_penalty() -> None:
+    values = np.array([-1e6] * 10 + [-1.0, -3.0, -2.0, -5.0, -4.0])
+    assert np.array_equal(finite(values), np.maximum(values, -5.0))
+
+
+def test_the_startup_of_a_study_that_has_converged_is_no_penalty() -> None:
+    rng = np.random.default_rng(7)
+    values = np.concatenate([-1.0 - 99.0 * rng.random(10), -1e-6 * rng.random(90)])
+    assert finite(values) is values
+    values[3] = -1e7  # but this is one
+    raised = finite(values)
+    assert raised[3] == values[:10][np.arange(10) != 3].min()
+    assert np.array_equal(np.delete(raised, 3), np.delete(values, 3))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0] * 9 + [-1e6],  # nothing tells how large other differences are
+        [-1e6, -2e6] * 4 + [-1.0, -2.0] * 3,  # few of the first ones are better
+        [-1.0, -2.0, -3.0, -1e6, -1e6],  # too few values at all
+    ],
+)
+def test_what_may_be_no_penalty_stays(values: list[float]) -> None:
+    v = np.array(values)
+    assert np.array_equal(finite(v), v)

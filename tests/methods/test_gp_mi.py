@@ -21,7 +21,7 @@ from histories import make_posterior
 from histories import some
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
-from optuna_hdbo._core.acquisition.information import gained
+from optuna_hdbo._core.acquisition.confidence import gained
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER

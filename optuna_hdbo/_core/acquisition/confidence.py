@@ -1,13 +1,17 @@
-"""Confidence schedules: how much a bound adds to the mean as observations accumulate."""
+"""How much a bound adds to the mean: confidence schedules, and the information gained so far."""
 
 from __future__ import annotations
 
 import inspect
 import math
 from collections.abc import Callable
+from typing import Any
 from typing import Literal
 
 import numpy as np
+
+from optuna_hdbo._core.checks import is_number
+from optuna_hdbo._core.gp.posterior import Posterior
 
 
 Beta = float | Callable[[int], float] | Literal["practical", "theory"]
@@ -16,15 +20,13 @@ DELTA = 0.1
 """Failure probability of the theorems' schedules, unless another one is given."""
 
 
-def check_beta(beta: Beta) -> None:
+def check_beta(beta: Any) -> None:
     """Raise ``ValueError`` unless ``beta`` is one that :func:`root_beta` takes."""
     if callable(beta):
         _check_arity(beta)
         return
-    if isinstance(beta, str) and beta in ("practical", "theory"):
-        return
-    number = isinstance(beta, float | int | np.floating | np.integer)
-    if isinstance(beta, bool | str) or not number or not 0 <= beta < math.inf:
+    named = isinstance(beta, str) and beta in ("practical", "theory")
+    if not named and not (is_number(beta) and beta >= 0):
         raise ValueError(
             "beta must be a finite non-negative number, a callable of the number of observations, "
             f'"practical" or "theory", but got {beta!r}.'
@@ -102,3 +104,24 @@ def root_beta_of_subspaces(beta: Beta, t: int, d: int, n_columns: int) -> float:
     value = 2.0 * math.log(math.pi**2 * t**2 / DELTA)
     slope = math.sqrt(math.log(6.0 * n_columns / DELTA))
     return math.sqrt(value + 2.0 * d * math.log(2.0 * d * slope * t**2))
+
+
+def gained(posterior: Posterior, group: int | None = None) -> float:
+    """Return gamma of GP-MI: the sum of s_t^2(x_t) over the posterior's points, in order.
+
+    It is in units of the prior's variance.
+
+    s_t^2(x_t) is the variance at a point before it was observed. It is a pivot of the Cholesky
+    factor minus the noise, so nothing has to be stored, and a new fit changes past terms, too.
+    Pending points are points of the factor and count as chosen. With a ``group``, the variance is
+    that of its component.
+    """
+    kernel = posterior.kernel.only(group)
+    if group is None or len(posterior.kernel.groups) == 1:
+        variances = posterior.pivots() - kernel.noise
+    else:
+        n = len(posterior.X)
+        # Rows a < t of the triangular factor read only entries b <= a < t of column t.
+        V = posterior.linv[:n, :n] @ kernel.gram(posterior.X)
+        variances = kernel.variance - np.einsum("at,at->t", np.triu(V, 1), V)
+    return float(np.maximum(variances, 0.0).sum()) / kernel.variance

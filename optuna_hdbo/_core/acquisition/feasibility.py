@@ -20,7 +20,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from optuna_hdbo._core.gp.posterior import IllConditionedError
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.tree.nodes import make_model
 from optuna_hdbo._jit.tree import Model
 

@@ -31,7 +31,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.additive import AdditiveModel
 from optuna_hdbo._core.models.groupings.evidence import price_of_join
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo.benchmarks.measure.clock import Clock
 from optuna_hdbo.benchmarks.measure.lines import Lines
 from optuna_hdbo.benchmarks.measure.structure import adjusted_rand

@@ -26,7 +26,7 @@ from optuna_hdbo._core.models.anova.marginal import VARIANCES
 from optuna_hdbo._core.models.anova.marginal import Marginal
 from optuna_hdbo._core.models.anova.marginal import limit
 from optuna_hdbo._core.models.anova.model import start
-from optuna_hdbo._core.observations import standardise
+from optuna_hdbo._core.outputs import standardise
 
 
 Floats = NDArray[np.float64]
