@@ -198,7 +198,7 @@ def test_one_trial_that_went_astray_does_not_drag_the_pruned_ones_down(
     study.add_trial(pruned(0.4, {1: 1.0}))
     study.add_trial(pruned(0.5, {1: 2.0}))
     study.add_trial(pruned(0.6, {1: 9.0}))
-    assert read(study).values.tolist() == [-1e6, 10, 12, 6, 7, 10]
+    assert raw(read(study)) == [6, 10, 12, 6, 7, 10]  # its own value counts as a penalty
 
 
 def test_pruned_trials_stand_as_they_are_while_nothing_is_completed(study: optuna.Study) -> None:

@@ -276,6 +276,23 @@ def test_hard_values_end_no_study(
     assert learned(study)
 
 
+@every_sampler
+def test_a_penalty_is_as_good_as_an_infinite_value(create: Callable[..., MethodSampler]) -> None:
+    """An objective may return a large number where it fails. Other values stay apart."""
+
+    def points(penalty: float) -> list[dict[str, float]]:
+        def objective(trial: optuna.Trial) -> float:
+            x, y = (trial.suggest_float(name, -1.0, 1.0) for name in "xy")
+            return penalty if x + y > 0.9 else (x - 0.3) ** 2 + (y - 0.4) ** 2
+
+        study = optuna.create_study(sampler=create(seed=1, n_startup_trials=8))
+        study.optimize(objective, n_trials=affordable(20, 12))
+        assert 1 <= sum(trial.value == penalty for trial in study.trials[:8]) <= 4
+        return [trial.params for trial in study.trials]
+
+    assert points(1e6) == points(math.inf)
+
+
 @pytest.mark.parametrize("value", [math.inf, -math.inf, 1e300, math.nan])
 def test_nothing_already_learned_is_lost(value: float, fallbacks: Any) -> None:
     """After a hard value the next suggestion goes on from the fit that was there."""

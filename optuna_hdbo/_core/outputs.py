@@ -64,25 +64,22 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
 
 
 def finite(values: FloatArray) -> FloatArray:
-    """Return values (n,) with non-finite ones moved to the finite extremes; zeros without any.
-
-    A penalty counts as ``-inf``, see :func:`_without_penalties`.
-    """
+    """Return values (n,) with non-finite ones moved to the finite extremes; zeros without any."""
     if len(values) == 0:
         return values
     low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
-    if not (low > -_HUGE and high < _HUGE):
-        known = values[np.isfinite(values)]
-        if len(known) == 0:
-            return np.zeros_like(values)
-        # Halving the range keeps differences of values near the largest float finite.
-        low, high = max(float(known.min()), -_HUGE), min(float(known.max()), _HUGE)
-        values = np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
-    return _without_penalties(values, low, high)
+    if low > -_HUGE and high < _HUGE:
+        return values
+    known = values[np.isfinite(values)]
+    if len(known) == 0:
+        return np.zeros_like(values)
+    # Halving the range keeps differences of values near the largest float finite.
+    low, high = max(float(known.min()), -_HUGE), min(float(known.max()), _HUGE)
+    return np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
 
 
-def _without_penalties(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Return finite values with penalties raised to the worst other value.
+def without_penalties(values: FloatArray) -> FloatArray:
+    """Return all values of a study, shape (n,), with penalties raised to the worst other value.
 
     Objectives return a number such as 1e6 where a simulation fails. Beside it all other values
     look alike. Values are penalties if they are further below all better ones than :data:`FAR`
@@ -92,12 +89,11 @@ def _without_penalties(values: FloatArray, low: float, high: float) -> FloatArra
     least = max(FEWEST, math.ceil(LEAST * len(values)))
     if len(values) <= least:
         return values
-    worst = float(np.partition(values, -least)[-least])
-    if (high - low) / FAR <= high - worst:
-        return values  # no gap is as large
-    first = np.sort(values[:N_FIRST])[-math.ceil(LEAST * N_FIRST)]
-    ordered = np.sort(values)[::-1][least - 1 :]
-    better, rest = ordered[:-1], ordered[1:]
+    known = finite(values)
+    first = np.sort(known[:N_FIRST])[-math.ceil(LEAST * N_FIRST)]
+    ordered = np.sort(known)[::-1]
+    high, low = ordered[0], ordered[-1]
+    better, rest = ordered[least - 1 : -1], ordered[least:]
     far = ((better - rest) / FAR > high - better) & (better < high)
     ends = np.flatnonzero(far & ((better <= first) | (rest == low)))
     return np.maximum(values, better[ends[0]]) if len(ends) else values

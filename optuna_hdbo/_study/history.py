@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
+from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -300,7 +301,7 @@ class History:
             X, outside = space.domain.snap(X), None
         return Observations(
             X=_read_only(X),
-            values=_read_only(values),
+            values=_read_only(without_penalties(values)),
             numbers=_read_only(numbers),
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],

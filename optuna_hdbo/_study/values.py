@@ -12,6 +12,7 @@ from optuna.study import StudyDirection
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.outputs import without_penalties
 
 
 if TYPE_CHECKING:
@@ -40,11 +41,15 @@ def maximised_values(trial: FrozenTrial, signs: tuple[float, ...]) -> tuple[floa
 def objectives_array(
     told: Mapping[int, tuple[float, ...]], numbers: IntArray, n_objectives: int
 ) -> FloatArray | None:
-    """Return the values of trials by number, shape (n, k); None for a single objective."""
+    """Return the values of trials by number, shape (n, k); None for a single objective.
+
+    Penalties are raised, see :func:`without_penalties`.
+    """
     if n_objectives == 1:
         return None
     rows = [told[number] for number in numbers.tolist()]
-    return np.array(rows, np.float64).reshape(-1, n_objectives)
+    columns = np.array(rows, np.float64).reshape(-1, n_objectives).T
+    return np.stack([without_penalties(column) for column in columns], axis=1)
 
 
 class PrunedValues:

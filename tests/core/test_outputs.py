@@ -16,6 +16,7 @@ from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import inverse_yeo_johnson
 from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.outputs import yeo_johnson
 
 
@@ -111,10 +112,10 @@ def penalised(share: float, penalty: float, n: int = 40) -> np.ndarray:
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
 @pytest.mark.parametrize("penalty", [-1e4, -1e6, -1e300])
-def test_a_penalty_counts_as_infinite(share: float, penalty: float) -> None:
+def test_a_penalty_counts_as_inwithout_penalties(share: float, penalty: float) -> None:
     values = penalised(share, penalty)
     expected = finite(np.where(values == penalty, -np.inf, values))
-    assert np.array_equal(finite(values), expected)
+    assert np.array_equal(without_penalties(values), expected)
     assert expected.min() >= -50.0
 
 
@@ -123,35 +124,35 @@ def test_penalties_may_differ_and_units_do_not_matter() -> None:
     failed = np.isnan(values)
     rng = np.random.default_rng(6)
     several = np.where(failed, -1e5 * (1.0 + 99.0 * rng.random(len(values))), values)
-    raised = finite(several)
+    raised = without_penalties(several)
     assert np.array_equal(raised[~failed], values[~failed])
     assert np.all(raised[failed] == values[~failed].min())
-    np.testing.assert_allclose(finite(1e-6 * several + 7.0), 1e-6 * raised + 7.0)
+    np.testing.assert_allclose(without_penalties(1e-6 * several + 7.0), 1e-6 * raised + 7.0)
 
 
 @pytest.mark.parametrize(("multiple", "is_one"), [(0.9 * FAR, False), (1.1 * FAR, True)])
 def test_a_penalty_is_far_from_all_better_values(multiple: float, *, is_one: bool) -> None:
     values = np.array([0.0, -1.0, -0.5, -0.2, -0.7, -0.1, -1.0 - multiple])
-    assert (finite(values)[-1] == -1.0) == is_one
+    assert (without_penalties(values)[-1] == -1.0) == is_one
 
 
 @given(st.integers(0, 99), st.integers(1, 200))
 def test_values_without_penalties_stay_as_they_are(seed: int, n: int) -> None:
     values = np.random.default_rng(seed).standard_normal(n)
-    assert finite(values) is values
+    assert without_penalties(values) is values
 
 
 def test_all_of_the_first_values_may_be_the_same_penalty() -> None:
     values = np.array([-1e6] * 10 + [-1.0, -3.0, -2.0, -5.0, -4.0])
-    assert np.array_equal(finite(values), np.maximum(values, -5.0))
+    assert np.array_equal(without_penalties(values), np.maximum(values, -5.0))
 
 
 def test_the_startup_of_a_study_that_has_converged_is_no_penalty() -> None:
     rng = np.random.default_rng(7)
     values = np.concatenate([-1.0 - 99.0 * rng.random(10), -1e-6 * rng.random(90)])
-    assert finite(values) is values
+    assert without_penalties(values) is values
     values[3] = -1e7  # but this is one
-    raised = finite(values)
+    raised = without_penalties(values)
     assert raised[3] == values[:10][np.arange(10) != 3].min()
     assert np.array_equal(np.delete(raised, 3), np.delete(values, 3))
 
@@ -166,4 +167,4 @@ def test_the_startup_of_a_study_that_has_converged_is_no_penalty() -> None:
 )
 def test_what_may_be_no_penalty_stays(values: list[float]) -> None:
     v = np.array(values)
-    assert np.array_equal(finite(v), v)
+    assert np.array_equal(without_penalties(v), v)
