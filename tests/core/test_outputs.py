@@ -112,7 +112,7 @@ def penalised(share: float, penalty: float, n: int = 40) -> np.ndarray:
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.6])
 @pytest.mark.parametrize("penalty", [-1e4, -1e6, -1e300])
-def test_a_penalty_counts_as_inwithout_penalties(share: float, penalty: float) -> None:
+def test_a_penalty_counts_as_infinite(share: float, penalty: float) -> None:
     values = penalised(share, penalty)
     expected = finite(np.where(values == penalty, -np.inf, values))
     assert np.array_equal(without_penalties(values), expected)
