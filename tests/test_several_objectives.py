@@ -140,6 +140,21 @@ def test_degenerate_values(name: str, values: Callable[[optuna.Trial], tuple[flo
 
 
 @every_sampler
+def test_a_penalty_is_as_good_as_an_infinite_value(name: str) -> None:
+    def asked(penalty: float) -> list[dict[str, Any]]:
+        def objective(trial: optuna.Trial) -> tuple[float, float]:
+            told = two(trial)
+            return (penalty, -penalty) if trial.params["x0"] > 0.5 else told
+
+        study = create(name, n_startup_trials=8)
+        study.optimize(objective, n_trials=affordable(14, 11))
+        assert 1 <= sum(trial.values[0] == penalty for trial in study.trials[:8]) <= 4
+        return points(study)
+
+    assert asked(1e6) == asked(math.inf)
+
+
+@every_sampler
 def test_failed_pruned_and_nan_trials_are_no_observations(name: str) -> None:
     def objective(trial: optuna.Trial) -> tuple[float, float]:
         values = two(trial)
