@@ -16,8 +16,7 @@ def check_integer(name: str, value: Any, least: int, *, optional: bool = False) 
     """Raise ``ValueError`` unless ``value`` is an integer of at least ``least``."""
     if optional and value is None:
         return
-    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not integer or value < least:
+    if not is_integer(value) or value < least:
         instead = " or None" if optional else ""
         raise ValueError(
             f"{name} must be an integer of at least {least}{instead}, but got {value!r}."
@@ -133,12 +132,16 @@ def check_group_sizes(
         )
 
 
+def is_integer(value: Any) -> bool:
+    """Tell whether ``value`` is an integer of Python or NumPy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def is_number(value: Any) -> bool:
-    """Tell whether ``value`` is a number that a float can hold, and finite."""
-    number = isinstance(value, (float, int, np.floating, np.integer))
-    if not number or isinstance(value, bool) or not -math.inf < value < math.inf:
-        return False
-    return abs(int(value)) <= sys.float_info.max
+    """Tell whether ``value`` is a finite number that a float can hold."""
+    number = is_integer(value) or isinstance(value, (float, np.floating))
+    finite = number and -math.inf < value < math.inf
+    return finite and abs(int(value)) <= sys.float_info.max
 
 
 def _is_list(value: object) -> bool:

@@ -1,4 +1,4 @@
-"""What models see instead of values: standardised ones, and warped ones that look normal.
+"""What models see instead of values: finite ones without penalties, standardised or warped.
 
 A few very poor values, such as those of the first trials on an ill-conditioned function, make all
 good values look alike once they are standardised. The power transformation of Yeo & Johnson (2000)
@@ -31,7 +31,8 @@ FAR = 30.0
 """How far a penalty is from all better values, in multiples of their range."""
 
 LEAST, FEWEST, N_FIRST = 0.3, 5, 10
-"""The share of all values, their number, and how many first ones are looked at apart."""
+"""Share of all values that must be better than a penalty, their least number, and how many first
+values need the same share."""
 
 _LARGEST = 1e300
 
@@ -81,10 +82,10 @@ def finite(values: FloatArray) -> FloatArray:
 def without_penalties(values: FloatArray) -> FloatArray:
     """Return all values of a study, shape (n,), with penalties raised to the worst other value.
 
-    Objectives return a number such as 1e6 where a simulation fails. Beside it all other values
-    look alike. Values are penalties if they are further below all better ones than :data:`FAR`
-    times the range of these. Enough of all values must be better, and of the first ones, unless
-    all penalties are equal: in a study that has converged, the first values are far from the rest.
+    Objectives return a number such as 1e6 where a simulation fails. Values are penalties if they
+    are further below all better ones than :data:`FAR` times the range of these. Enough of all
+    values must be better, and of the first ones, unless all penalties are equal: in a study that
+    has converged, the first values are far from the rest.
     """
     least = max(FEWEST, math.ceil(LEAST * len(values)))
     if len(values) <= least:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -21,6 +20,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_point
+from optuna_hdbo._core.checks import is_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._study.attributes import StoredSuggestion
@@ -103,7 +103,7 @@ class MethodSampler(WithSettings, BaseSampler):
         consider_pruned_trials: bool = True,
     ) -> None:
         check_integer("n_startup_trials", n_startup_trials, 0)
-        if isinstance(seed, bool) or not isinstance(seed, int | Integral | None):
+        if seed is not None and not is_integer(seed):
             raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
         if not isinstance(independent_sampler, BaseSampler | None):
             raise ValueError(

@@ -107,14 +107,12 @@ def root_beta_of_subspaces(beta: Beta, t: int, d: int, n_columns: int) -> float:
 
 
 def gained(posterior: Posterior, group: int | None = None) -> float:
-    """Return gamma of GP-MI: the sum of s_t^2(x_t) over the posterior's points, in order.
+    """Return gamma of GP-MI, in units of the prior's variance.
 
-    It is in units of the prior's variance.
-
-    s_t^2(x_t) is the variance at a point before it was observed. It is a pivot of the Cholesky
-    factor minus the noise, so nothing has to be stored, and a new fit changes past terms, too.
-    Pending points are points of the factor and count as chosen. With a ``group``, the variance is
-    that of its component.
+    It is the sum of s_t^2(x_t), the variance at each of the posterior's points before it was
+    observed. That is a pivot of the Cholesky factor minus the noise, so nothing has to be stored,
+    and a new fit changes past terms, too. Pending points are points of the factor and count as
+    chosen. With a ``group``, the variance is that of its component.
     """
     kernel = posterior.kernel.only(group)
     if group is None or len(posterior.kernel.groups) == 1:
