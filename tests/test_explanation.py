@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import datetime
 import json
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from test_structure import attributes
 from optuna_hdbo import HDBOSampler
 from optuna_hdbo import explain
 from optuna_hdbo import visualization
+from optuna_hdbo._story import opinions
 from optuna_hdbo._story.trial import WORDS
 from optuna_hdbo.portfolio.experts import EXPERTS
 
@@ -368,12 +371,12 @@ def test_opinions_are_those_of_the_trials_known_then() -> None:
     study = optuna.create_study(sampler=HDBOSampler(seed=0))
     study.optimize(bowl, n_trials=24)
     found = explain(study, 22)
-    opinions = found.facts["opinions"]
-    assert len(opinions) == 6
+    then = found.facts["opinions"]
+    assert len(then) == 6
     assert "from the trials known then:\n  " in str(found)
     value = study.trials[22].value
     assert value is not None
-    close = [abs(mean - value) < 3.0 * std + 0.5 for mean, std in opinions.values()]
+    close = [abs(mean - value) < 3.0 * std + 0.5 for mean, std in then.values()]
     assert sum(close) >= 5
     # Later trials do not matter, trials that were under way do not either, known ones do.
     again = optuna.create_study(sampler=HDBOSampler(seed=0))
@@ -381,7 +384,7 @@ def test_opinions_are_those_of_the_trials_known_then() -> None:
         changed = copy.deepcopy(trial)
         changed.value = -100.0 if trial.number > 22 else trial.value
         again.add_trial(changed)
-    assert explain(again, 22).facts["opinions"] == opinions
+    assert explain(again, 22).facts["opinions"] == then
     parallel = optuna.create_study(sampler=HDBOSampler(seed=0))
     for trial in study.trials:
         changed = copy.deepcopy(trial)
@@ -389,7 +392,7 @@ def test_opinions_are_those_of_the_trials_known_then() -> None:
             changed.value, changed.datetime_complete = -100.0, study.trials[23].datetime_complete
         parallel.add_trial(changed)
     without = explain(parallel, 22).facts["opinions"]
-    assert without != opinions
+    assert without != then
     assert all(mean > -20.0 for mean, _ in without.values())
 
 
@@ -402,3 +405,32 @@ def test_opinions_follow_the_direction_and_need_data() -> None:
         assert explain(study, 2).facts["opinions"] == {}
         assert "known then:" not in str(explain(study, 2))
     assert means[0] == pytest.approx(means[1])
+
+
+def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
+    """Return the opinions of a trial of a study whose values are a function of other values."""
+    study, told = (optuna.create_study(sampler=HDBOSampler(seed=0)) for _ in range(2))
+    study.optimize(bowl, n_trials=20)
+    for trial in study.trials:
+        assert trial.value is not None
+        changed = copy.deepcopy(trial)
+        changed.value = value(trial.value)
+        told.add_trial(changed)
+    found = explain(told, 19).facts["opinions"]
+    assert isinstance(found, dict)
+    assert len(found) == 6
+    return found
+
+
+def test_penalties_do_not_spoil_opinions() -> None:
+    raised = opinions_if(lambda value: 1e6 if value > 10.0 else value)
+    assert all(abs(mean) < 20.0 for mean, _ in raised.values())
+
+
+def test_opinions_know_of_skewed_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    skewed = opinions_if(lambda value: math.exp(value))
+    monkeypatch.setattr(opinions, "are_skewed", lambda values: False)
+    unaware = opinions_if(lambda value: math.exp(value))
+    differ = {belief for belief in skewed if skewed[belief] != unaware[belief]}
+    assert differ == {belief for belief in skewed if "warped" in belief}
+    assert len(differ) == 3

@@ -224,6 +224,30 @@ def test_nan_reports_of_completed_trials_teach_nothing(study: optuna.Study) -> N
     assert raw(read(study)) == [5, 7, 3]
 
 
+def test_penalties_do_not_make_values_skewed() -> None:
+    def skewed(values: list[float]) -> bool:
+        study = optuna.create_study()
+        for i, value in enumerate(values):
+            study.add_trial(finished(i / 16, value))
+        seen = read(study)
+        assert seen.at(np.arange(3)).skewed == seen.skewed
+        return seen.skewed
+
+    assert not skewed([3.0, 1e9, 2.0, 4.0, 1.0, 5.0, 2.5, 1e9, 1.5, 3.5])
+    assert skewed([10.0**i for i in range(10)])
+    assert not skewed([10.0**i for i in range(9)])
+
+
+def test_of_several_objectives_none_counts_as_skewed() -> None:
+    study = optuna.create_study(directions=["minimize", "maximize"])
+    for i in range(12):
+        values = [10.0**i, 0.0]
+        study.add_trial(
+            optuna.create_trial(params=params(i / 16), distributions=SPACE, values=values)
+        )
+    assert not read(study).skewed
+
+
 def random_trial(rng: np.random.Generator) -> FrozenTrial:
     x, value = rng.random(), rng.normal()
     reported = {int(s): rng.normal() for s in rng.integers(0, 4, size=rng.integers(0, 4))}

@@ -111,6 +111,8 @@ class Observations:
         inform models, but there is nothing to improve on: no suggestion can be there.
     ranks : FloatArray, shape (n,), or None
         What observations are ranked by instead of ``y``, where values are noisy.
+    skewed : bool
+        Whether the study's values span many orders of magnitude.
 
     Attributes
     ----------
@@ -135,6 +137,7 @@ class Observations:
     signs: tuple[float, ...] = ()
     outside: BoolArray | None = None
     ranks: FloatArray | None = None
+    skewed: bool = False
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:

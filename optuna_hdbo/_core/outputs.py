@@ -25,7 +25,13 @@ QUARTILES_TO_STD = 1.349
 """Distance of the quartiles of a normal distribution, in standard deviations."""
 
 MOST_REDUCED = 1e8
-"""Largest distance of a value from the median, in widths, that warping still tells apart."""
+"""Largest distance of a value from the centre, in widths, that warping still tells apart."""
+
+QUARTILES, BEST_FIFTH = (0.25, 0.5, 0.75), (0.8, 0.9, 0.96)
+"""Quantiles by which values are reduced: the quartiles of all values, or of the best fifth."""
+
+SKEWED = 30.0
+"""Range of the worse half of skewed values, in multiples of that of the better half."""
 
 FAR = 30.0
 """How far a penalty is from all better values, in multiples of their range."""
@@ -100,6 +106,18 @@ def without_penalties(values: FloatArray) -> FloatArray:
     return np.maximum(values, better[ends[0]]) if len(ends) else values
 
 
+def are_skewed(values: FloatArray) -> bool:
+    """Tell whether the values of a study, shape (n,), span many orders of magnitude.
+
+    Only the first ones count. They are of random points, while later ones are near the optimum.
+    """
+    if len(values) < N_FIRST:
+        return False
+    first = np.sort(finite(values[:N_FIRST]))
+    middle = float(np.median(first))
+    return bool((middle - first[0]) / SKEWED > first[-1] - middle > 0.0)
+
+
 @dataclass(frozen=True)
 class Output:
     """A monotone transformation of observed values.
@@ -161,15 +179,20 @@ class Output:
 _FIELDS = ("centre", "width", "power", "shift", "scale")
 
 
-def warped_output(values: FloatArray) -> Output:
+def warped_output(values: FloatArray, *, skewed: bool = False) -> Output:
     """Return the power transformation under which finite values (n,) are likeliest to be normal.
 
-    They are reduced by median and quartiles, which a few very poor values do not move. The power
-    maximises the normal likelihood with mean and deviation profiled out (Yeo & Johnson 2000).
+    They are reduced by median and quartiles, which a few very poor values do not move. Beside
+    those of ``skewed`` values all good ones are alike, so these are reduced by the quartiles of
+    the best fifth. The power maximises the normal likelihood with mean and deviation profiled out
+    (Yeo & Johnson 2000).
     """
-    low, centre, high = np.quantile(values, [0.25, 0.5, 0.75])
-    width = (high - low) / QUARTILES_TO_STD
-    if not (width > 1e-12 * max(abs(centre), 1e-300) and width < _LARGEST):
+    for ranks in (BEST_FIFTH, QUARTILES) if skewed else (QUARTILES,):
+        low, centre, high = np.quantile(values, ranks)
+        width = (high - low) / QUARTILES_TO_STD
+        if 1e-12 * max(abs(centre), 1e-300) < width < _LARGEST:
+            break
+    else:
         return Output(
             float(centre), max(float(values.max() - centre), float(centre - values.min()), 1.0)
         )

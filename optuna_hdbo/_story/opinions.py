@@ -15,7 +15,9 @@ from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
 from optuna_hdbo._study.observed import observed
@@ -50,18 +52,21 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     if x is None or len(values) < LEAST_KNOWN or values.min() == values.max():
         return {}
     sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    rows = modelled_rows(standardise(sign * values)[0])
+    values = without_penalties(sign * values)
+    skewed = are_skewed(values)
+    rows = modelled_rows(standardise(values)[0])
     if rows is not None:
         X, values = X[rows], values[rows]
     n = len(values)
     seen = Observations(
         X=X,
-        values=sign * values,
+        values=values,
         numbers=np.arange(n),
         pruned=np.zeros(n, np.bool_),
         pending=np.empty((0, X.shape[1])),
         constraints=np.empty((n, 0)),
         sign=sign,
+        skewed=skewed,
     )
     with one_blas_thread():
         return {

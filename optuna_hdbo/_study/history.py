@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
+from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
@@ -295,13 +296,14 @@ class History:
             pruned[at] = True
             values = values.copy()
             values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
+        values = without_penalties(values)
         X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
             X, outside = space.domain.snap(X), None
         return Observations(
             X=_read_only(X),
-            values=_read_only(without_penalties(values)),
+            values=_read_only(values),
             numbers=_read_only(numbers),
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],
@@ -312,6 +314,7 @@ class History:
             objectives=objectives_array(self._objectives, numbers, len(signs)),
             signs=signs,
             outside=outside,
+            skewed=len(signs) == 1 and are_skewed(values),
         )
 
     def _pending_row(

@@ -13,7 +13,7 @@ from histories import make_domain
 from scipy.optimize import approx_fprime
 from scipy.optimize import check_grad
 
-from optuna_hdbo._core.acquisition.orders import OrderBound
+from optuna_hdbo._core.acquisition.confidence import OrderBound
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.prior import Prior

@@ -11,8 +11,11 @@ from hypothesis import given
 from scipy import stats
 
 from optuna_hdbo._core.outputs import FAR
+from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import POWERS
+from optuna_hdbo._core.outputs import SKEWED
 from optuna_hdbo._core.outputs import Output
+from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import inverse_yeo_johnson
 from optuna_hdbo._core.outputs import warped_output
@@ -168,3 +171,61 @@ def test_the_startup_of_a_study_that_has_converged_is_no_penalty() -> None:
 def test_what_may_be_no_penalty_stays(values: list[float]) -> None:
     v = np.array(values)
     assert np.array_equal(without_penalties(v), v)
+
+
+# Skewed values: those that span many orders of magnitude.
+
+
+@pytest.mark.parametrize(("multiple", "skewed"), [(0.9 * SKEWED, False), (1.1 * SKEWED, True)])
+def test_the_worse_half_of_skewed_values_has_a_wide_range(
+    multiple: float, *, skewed: bool
+) -> None:
+    values = np.array([0.0, -0.2, -0.4, -0.6, -0.9, -1.1, -1.5, -2.0, -3.0, -1.0 - multiple])
+    for order in range(5):
+        mixed = np.random.default_rng(order).permutation(values)
+        assert are_skewed(mixed) == skewed
+        assert are_skewed(1e-200 * mixed) == skewed
+        assert are_skewed(3e7 * mixed + 1e6) == skewed
+
+
+@given(st.integers(0, 99), st.integers(0, 60))
+def test_only_the_first_values_count(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, later = rng.standard_normal(N_FIRST), -np.exp(9.0 * rng.standard_normal(n))
+    assert not are_skewed(np.concatenate([first, later]))
+    assert are_skewed(np.concatenate([-np.exp(50.0 * np.arange(N_FIRST)), later]))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [-1.0, -1e9, -1.5, -1e6] * 2,  # too few
+        [0.0] * 6 + [-1e6] * 4,  # the better half is equal
+        [3.0] * 10,
+        [np.nan, np.inf, -np.inf] * 4,
+    ],
+)
+def test_what_may_not_be_skewed(values: list[float]) -> None:
+    assert not are_skewed(np.array(values))
+
+
+def test_the_largest_floats_are_skewed_without_a_warning() -> None:
+    assert are_skewed(np.array([-1.7e308, -1e300, -np.inf, -1e200, -1e100, *np.arange(5.0)]))
+
+
+def test_skewed_values_are_told_apart_near_the_best() -> None:
+    values = -np.exp(6.0 * np.random.default_rng(0).standard_normal(60))
+    best = np.sort(values)[-12:]
+    assert are_skewed(values)
+    ranges = [float(np.ptp(warped_output(values, skewed=s)(best))) for s in (False, True)]
+    assert ranges[1] > max(0.2, 20.0 * ranges[0])
+    output = warped_output(values, skewed=True)
+    assert output.centre == np.quantile(values, 0.9)
+    assert output(values).std() == pytest.approx(1.0)
+    np.testing.assert_allclose(output.inverse(output(best)), best)
+
+
+def test_where_the_best_fifth_is_equal_the_quartiles_of_all_are_used() -> None:
+    values = np.minimum(-np.exp(6.0 * np.random.default_rng(1).standard_normal(60)), -0.1)
+    assert warped_output(values, skewed=True) == warped_output(values)

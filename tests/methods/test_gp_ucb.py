@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from histories import Ledger
 from histories import affordable
 from histories import make_domain
 
+from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import GPUCB
@@ -27,6 +29,18 @@ def test_all_beliefs_are_fitted_and_kept() -> None:
     assert len(fits) == 6
     assert set(first.record or {}) == fits | warped | {f"{key}:evidence" for key in fits}
     assert not any(suggestion.record for suggestion in others)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_skewed_values_are_reduced_by_the_best_fifth(skewed: bool) -> None:
+    ledger = Ledger.started(make_domain(None, None), 40, lambda x: -np.exp(9.0 * x[0] - x[1]))
+    seen = replace(ledger.seen(), skewed=skewed)
+    record = GPUCB().suggest(ledger.domain, seen, Streams(0)).record or {}
+    expected = warped_output(seen.values, skewed=skewed).to_json()
+    assert record["plain:inverse-square:warped:output"] == expected
+    assert expected["centre"] == pytest.approx(
+        np.quantile(seen.values, 0.9 if skewed else 0.5), rel=1e-5
+    )
 
 
 def test_a_wider_bound_explores_more() -> None:

@@ -65,7 +65,12 @@ class ConstraintModels:
                 told = told[rows]  # the best points, not the largest violations
             nothing = np.empty((len(told), 0))
             part = replace(
-                seen.at(told), values=column[told], constraints=nothing, output=None, outside=None
+                seen.at(told),
+                values=column[told],
+                constraints=nothing,
+                output=None,
+                outside=None,
+                skewed=False,
             )
             constraints.append(self._modelled(j, domain, part, memory))
         feasible = merit >= seen.y.min()

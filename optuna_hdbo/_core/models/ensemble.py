@@ -221,7 +221,7 @@ class Ensemble:
         def refit(warm: Fitted | None) -> Fitted:
             nonlocal within
             if belief.warped:
-                output = warped_output(seen.modelled_values)
+                output = warped_output(seen.modelled_values, skewed=seen.skewed)
                 memory.keep(f"{key}:output", output.to_json())
                 within = self._seen(seen, belief, key, memory)
             if compared:

@@ -8,9 +8,9 @@ no groups that could be maximised separately. Here it is maximised over all colu
 from __future__ import annotations
 
 from optuna_hdbo._core.acquisition.confidence import Beta
+from optuna_hdbo._core.acquisition.confidence import OrderBound
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
-from optuna_hdbo._core.acquisition.orders import OrderBound
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise

@@ -169,6 +169,14 @@ def test_a_constraint_of_many_magnitudes_is_warped(tail: float, warped: bool) ->
     assert Analytic.log_feasible(posterior, largest)(outside)[0] < -2.0
 
 
+def test_a_constraint_is_warped_alike_whatever_the_objective() -> None:
+    X = Ledger.started(DOMAIN, 40, lambda x: 0.0).seen().X
+    seen = observed(np.expm1(12.0 * X[:, :1] - 5.0), len(X))
+    records = [learn(replace(seen, skewed=skewed))[1] for skewed in (False, True)]
+    assert "constraint0:inverse-square:warped:output" in records[0]
+    assert records[0] == records[1]
+
+
 def test_a_constraint_that_nothing_violates_has_no_model() -> None:
     seen = halves()
     both = np.hstack([seen.constraints, seen.constraints - 2.0])
