@@ -6,7 +6,6 @@ import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
@@ -14,6 +13,7 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.observed import maximised
 from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
@@ -80,8 +80,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
             f"study must have a completed, feasible trial with a finite value, but "
             f"{study.study_name!r} has none among its {len(completed)} completed trials."
         )
-    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    merit = standardise(sign * values)[0]
+    merit = standardise(maximised(study, values))[0]
     if len(trials) > 1 and len(space.domain):
         rows = modelled_rows(merit)
         rows = np.arange(len(merit)) if rows is None else rows

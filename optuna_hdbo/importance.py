@@ -25,6 +25,7 @@ from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.observed import Target
+from optuna_hdbo._study.observed import maximised
 from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
 
@@ -107,7 +108,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             completed trials have.
         target : callable or None
             A trial to the value whose dependence on parameters is assessed; ``None`` for the
-            objective value.
+            objective value, of which a penalty counts as the worst other one.
         """
         check_study(study)
         if target is None and len(study.directions) > 1:
@@ -117,12 +118,12 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             )
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         space = _space(study, completed, params)
-        common = dict.fromkeys(space, 0.0) | self._scores(completed, space, target)
+        common = dict.fromkeys(space, 0.0) | self._scores(study, completed, space, target)
         scores = dict(common)
         if params is None and self._conditional:
             names = {name for trial in completed for name in trial.distributions}
             for name in sorted(names - set(space)):
-                found = self._scores(completed, _space_with(completed, name), target)
+                found = self._scores(study, completed, _space_with(completed, name), target)
                 # The standard deviations of two fits differ: the parameters that both have make
                 # their scores comparable.
                 here = sum(found.get(other, 0.0) for other in common)
@@ -136,6 +137,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
 
     def _scores(
         self,
+        study: Study,
         completed: list[FrozenTrial],
         distributions: dict[str, BaseDistribution],
         target: Target | None,
@@ -145,7 +147,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         kept_trials, X, values = observed(completed, space, distributions, target)
         if len(kept_trials) < 2 or not len(space.domain):
             return {}
-        y = standardise(values)[0]
+        y = standardise(values if target else maximised(study, values))[0]
         rng = self._streams.generator("grad-is", 0)
         if len(y) > self._n_trials:
             kept = np.sort(rng.choice(len(y), self._n_trials, replace=False))

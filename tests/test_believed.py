@@ -48,6 +48,16 @@ def test_a_lucky_value_is_not_believed(direction: str) -> None:
     assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_penalty_does_not_hide_the_best_trial(direction: str) -> None:
+    study, same = optuna.create_study(direction=direction), noisy(direction)
+    for trial in same.trials:
+        x, value = trial.params["x"], trial.value
+        failed = 0.5 < x < 0.8
+        tell(study, 1e6 * (1 if direction == "minimize" else -1) if failed else value, x)
+    assert abs(get_believed_best(study).params["x"] - 0.3) < 0.1
+
+
 def test_a_range_that_has_changed_counts() -> None:
     study, same = optuna.create_study(), noisy()
     for i, trial in enumerate(same.trials):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -72,6 +73,27 @@ N = affordable(120, 40)
 def linear(trial: optuna.Trial) -> float:
     weights = {"a": 8.0, "b": -4.0, "c": 2.0, "d": 0.0}
     return sum(w * trial.suggest_float(name, 0, 1) for name, w in weights.items())
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_penalty_counts_as_the_worst_other_value(direction: str) -> None:
+    sign = 1.0 if direction == "minimize" else -1.0
+    study = study_of(lambda trial: sign * linear(trial), N, direction)
+    raised, penalised = (
+        optuna.create_study(direction=direction),
+        optuna.create_study(direction=direction),
+    )
+    others = [sign * t.value for t in study.trials if t.params["d"] < 0.8 and t.value is not None]
+    for told, value in ((raised, max(others)), (penalised, 1e6)):
+        for trial in study.trials:
+            copied = copy.deepcopy(trial)
+            if trial.params["d"] >= 0.8:
+                copied.value = sign * value
+            told.add_trial(copied)
+    found = small().evaluate(penalised)
+    assert found == small().evaluate(raised)
+    assert found["a"] > 0.2
+    assert small().evaluate(penalised, target=lambda trial: trial.value or 0.0) != found
 
 
 def test_a_linear_function_has_the_importances_of_its_weights() -> None:

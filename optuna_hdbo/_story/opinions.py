@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.study import StudyDirection
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
@@ -17,11 +16,12 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
+from optuna_hdbo._study.observed import maximised
 from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import signs_of
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 
 
@@ -51,8 +51,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     _, X, values = observed(completed, space, wanted)
     if x is None or len(values) < LEAST_KNOWN or values.min() == values.max():
         return {}
-    sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-    values = without_penalties(sign * values)
+    values = maximised(study, values)
     skewed = are_skewed(values)
     rows = modelled_rows(standardise(values)[0])
     if rows is not None:
@@ -65,7 +64,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
         pruned=np.zeros(n, np.bool_),
         pending=np.empty((0, X.shape[1])),
         constraints=np.empty((n, 0)),
-        sign=sign,
+        sign=signs_of(study)[0],
         skewed=skewed,
     )
     with one_blas_thread():

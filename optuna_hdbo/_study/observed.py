@@ -1,17 +1,24 @@
-"""The completed trials of any sampler as arrays."""
+"""The completed trials of any sampler as arrays, and their values as models see them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.trial import FrozenTrial
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import signs_of
+
+
+if TYPE_CHECKING:
+    from optuna.study import Study
 
 
 Target = Callable[[FrozenTrial], float]
@@ -44,3 +51,8 @@ def observed(
                 values.append(float(value))
     X = np.array(rows) if rows else np.empty((0, len(space.domain)))
     return trials, X, np.array(values)
+
+
+def maximised(study: Study, values: FloatArray) -> FloatArray:
+    """Return objective values (n,), larger is better, with penalties raised."""
+    return without_penalties(signs_of(study)[0] * values)
