@@ -113,12 +113,13 @@ class Observations:
         What observations are ranked by instead of ``y``, where values are noisy.
     skewed : bool
         Whether the study's values span many orders of magnitude.
+    in_focus : bool
+        Whether the values of a long study are clipped, see :func:`focused`.
 
     Attributes
     ----------
     y : FloatArray, shape (n,)
-        Values made finite, with mean 0 and standard deviation 1; in long studies, in focus: see
-        :func:`focused`.
+        :attr:`modelled_values` with mean 0 and standard deviation 1.
     shift, scale : float
         ``sign * (y * scale + shift)`` is in the objective's units.
     """
@@ -138,11 +139,12 @@ class Observations:
     outside: BoolArray | None = None
     ranks: FloatArray | None = None
     skewed: bool = False
+    in_focus: bool = True
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
         # Lazy: methods that only compare values do not need it.
-        return standardise(focused(self.values, self.feasible))
+        return standardise(self.modelled_values)
 
     @cached_property
     def feasible(self) -> BoolArray:
@@ -219,8 +221,8 @@ class Observations:
 
     @cached_property
     def modelled_values(self) -> FloatArray:
-        """Values made finite, and in long studies in focus, as models see them; shape (n,)."""
-        return finite(focused(self.values, self.feasible))
+        """Values made finite, and in long studies clipped, as models see them; shape (n,)."""
+        return finite(focused(self.values, self.feasible) if self.in_focus else self.values)
 
     def warped(self, output: Output) -> Observations:
         """Return the same observations with their values transformed."""

@@ -86,7 +86,8 @@ class HDBO:
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
-        seen, in_doubt = self._ranking.of(domain, seen)
+        # Where a new trust region begins, all values are poor, and have to be told apart.
+        seen, in_doubt = self._ranking.of(domain, replace(seen, in_focus=False))
         if in_doubt:
             rng = streams.generator(f"{self.name}:repeat", seen.step)
             if (again := repeat(domain, seen, rng)) is not None:

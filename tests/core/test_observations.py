@@ -109,6 +109,9 @@ def test_the_best_values_of_long_studies_are_told_apart_and_have_units(name: str
     assert seen.y[best].std() > 0.1
     np.testing.assert_allclose([seen.in_units(y) for y in seen.y[best]], values[best], rtol=1e-9)
     assert len(set(seen.y[~best])) == 1
+    apart = replace(seen, in_focus=False)
+    assert np.array_equal(apart.y, standardise(values)[0])
+    assert np.array_equal(apart.at(np.arange(len(values))).modelled_values, values)
 
 
 def test_what_is_feasible_decides_which_values_are_told_apart() -> None:

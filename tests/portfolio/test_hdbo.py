@@ -15,6 +15,7 @@ from histories import is_admissible
 from histories import make_domain
 
 from optuna_hdbo._core.gp import fitted
+from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
@@ -51,6 +52,24 @@ class Stays:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         self.n_asked += 1
         return Suggestion(seen.X[int(np.argmax(seen.values))] + 1e-6, {"stays": seen.step})
+
+
+def test_experts_of_a_long_study_tell_all_values_apart() -> None:
+    told: list[np.ndarray] = []
+
+    class Spy(Stays):
+        def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+            told.append(seen.y)
+            return super().suggest(domain, seen, streams)
+
+    n = MOST_MODELLED + 60
+    values = np.random.default_rng(0).standard_normal(n)
+    seen = Observations.from_arrays(np.random.default_rng(1).random((n, 2)), values)
+    assert len(set(seen.y)) == MOST_MODELLED // 2
+    method = HDBO(experts=("global",))
+    method._everywhere.experts = {"global": Spy()}
+    method.suggest(make_domain(None, None), seen, Streams(0))
+    assert [len(set(y)) for y in told] == [n]
 
 
 @pytest.mark.parametrize("name", list(DOMAINS))
