@@ -109,7 +109,8 @@ def without_penalties(values: FloatArray) -> FloatArray:
 def are_skewed(values: FloatArray) -> bool:
     """Tell whether the values of a study, shape (n,), span many orders of magnitude.
 
-    Only the first ones count. They are of random points, while later ones are near the optimum.
+    They do if the worse half of the :data:`N_FIRST` first ones has more than :data:`SKEWED` times
+    the range of the better half. These are random points, while later ones are near the optimum.
     """
     if len(values) < N_FIRST:
         return False
