@@ -62,9 +62,9 @@ BBOB = {
 def bbob() -> list[str]:
     """Return a row of ranks, shares and wins on the BBOB functions for each sampler.
 
-    Each has 10, 20 and 40 parameters, and all instances that were run.
+    They are of functions with 10, 20 and 40 parameters, over all instances that were run.
     """
-    columns: list[list[str]] = [[], [], []]  # ranks, shares and wins
+    all_ranks, all_shares, all_wins = [], [], []
     for dim in (10, 20, 40):
         every = _curves(Kept("bbob"), dim)
         curves = {rival: every[rival] for rival in BBOB}
@@ -73,19 +73,15 @@ def bbob() -> list[str]:
         means = ranks.mean(axis=0)
         shares = np.array([float(p[-1]) for p in shares_reached(curves)])
         last = {rival: regrets[:, -1] for rival, regrets in curves.items()}
-        ahead = np.array([int((values < last["gp"]).sum()) for values in last.values()])
+        ahead = np.array([(values < last["gp"]).sum() for values in last.values()])
         # Spaces that do not break: browsers would make two lines of each.
         shown = [f"{m:.2f}\u00a0±\u00a0{short(e)}" for m, e in zip(means, errors, strict=True)]
         wins = ["-" if rival == "gp" else str(n) for rival, n in zip(BBOB, ahead, strict=True)]
-        columns[0] += [*bold(shown, means == means.min())]
-        columns[1] += [*bold([short(x) for x in shares], shares == shares.max())]
-        columns[2] += [*bold(wins, ahead == ahead.max())]
-    n = len(BBOB)
-    cells = [[column[i::n] for column in columns] for i in range(n)]
-    return [
-        listed([title, *ranks, *shares, *wins])
-        for title, (ranks, shares, wins) in zip(BBOB.values(), cells, strict=True)
-    ]
+        all_ranks.append(bold(shown, means == means.min()))
+        all_shares.append(bold([short(x) for x in shares], shares == shares.max()))
+        all_wins.append(bold(wins, ahead == ahead.max()))
+    columns = [*all_ranks, *all_shares, *all_wins]
+    return [listed(row) for row in zip(BBOB.values(), *columns, strict=True)]
 
 
 BESIDE_SMAC = ("HDBOSampler", "gp", "tpe-default", "cmaes", "smac")

@@ -136,7 +136,7 @@ def _by_close_pairs(fitted: Fitted, seen: Observations) -> bool:
     """Tell whether values are noisy, where the user says so."""
     if _share(fitted) < LEAST_SHARE:
         return False
-    # Not y: in long studies that is clipped.
+    # Not y: in long studies that may be clipped.
     of_pairs = noise_of_close_pairs(seen.X, finite(seen.values) / seen.scale)
     return of_pairs is None or of_pairs >= REFUTED * fitted.kernel.noise
 
