@@ -20,8 +20,8 @@ import math
 import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.analytic import log_jump_improvement
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
-from optuna_hdbo._core.acquisition.jumps import log_jump_improvement
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.maximise.queries import prediction

@@ -27,7 +27,6 @@ from optuna_hdbo._core.fronts import n_dominating
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
-from optuna_hdbo._core.maximise.offspring import children
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.region import Region
 from optuna_hdbo._core.memory import Memory
@@ -55,6 +54,12 @@ N_CHILDREN = 600
 
 SIDES = (0.4, 0.2, 0.1, 0.05)
 """Sides of the cubes around points of the front, in shares of the ranges."""
+
+STEPS = (0.02, 0.05, 0.1, 0.2)
+"""Standard deviations of a child's mutations, in shares of the ranges; one of them per child."""
+
+N_MUTATED = (1.0, 2.0, 4.0)
+"""Expected numbers of mutated columns; one of them per child. There is at least one."""
 
 
 def ranked(seen: Observations) -> Observations:
@@ -172,6 +177,27 @@ def _improvement(
     if len(models) > MOST_DECOMPOSED:
         return DirectedImprovement.drawn(front, reference, rng)
     return HypervolumeImprovement(Boxes.above(front, reference))
+
+
+def children(domain: Domain, parents: FloatArray, n: int, rng: np.random.Generator) -> FloatArray:
+    """Return children of random pairs of points (p, D), shape (n, D).
+
+    Each column is that of one of the two parents (Syswerda 1989). A few columns are mutated: by a
+    normal step that is reflected at the bounds, or by a random value where they are discrete. A
+    climb would end at a bound in many columns, where variances are largest. Children stay where
+    good points are in most columns.
+    """
+    n_columns = len(domain)
+    one, other = (parents[rng.integers(len(parents), size=n)] for _ in range(2))
+    child = np.where(rng.random((n, n_columns)) < 0.5, one, other)
+    rate = np.array(N_MUTATED)[rng.integers(len(N_MUTATED), size=n)] / n_columns
+    mutated = rng.random((n, n_columns)) < rate[:, None]
+    mutated[np.arange(n), rng.integers(n_columns, size=n)] = True
+    length = np.array(STEPS)[rng.integers(len(STEPS), size=n)]
+    moved = child + length[:, None] * rng.standard_normal((n, n_columns))
+    moved = np.clip(1.0 - np.abs(1.0 - np.abs(moved)), 0.0, 1.0)
+    moved = np.where(domain.discrete, replace(domain, gates={}).sample(rng, n), moved)
+    return domain.snap(np.where(mutated, moved, child))
 
 
 def _around(

@@ -9,9 +9,9 @@ from histories import make_kernel
 from histories import make_posterior
 from scipy.stats import norm
 
-from optuna_hdbo._core.acquisition.jumps import REACH
-from optuna_hdbo._core.acquisition.jumps import log_jump_improvement
-from optuna_hdbo._core.acquisition.jumps import unknown_share
+from optuna_hdbo._core.acquisition.analytic import REACH
+from optuna_hdbo._core.acquisition.analytic import log_jump_improvement
+from optuna_hdbo._core.acquisition.analytic import unknown_share
 
 
 DOMAIN = make_domain(None, None, "3")

@@ -9,8 +9,8 @@ from histories import DOMAINS
 from hypothesis import given
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.maximise import offspring
-from optuna_hdbo._core.maximise.offspring import children
+from optuna_hdbo._core.maximise import several
+from optuna_hdbo._core.maximise.several import children
 
 
 @given(st.sampled_from(sorted(DOMAINS)), st.integers(0, 50), st.sampled_from([1, 2, 5]))
@@ -34,7 +34,7 @@ def test_most_columns_are_those_of_a_parent() -> None:
 
 
 def test_mutations_are_reflected_at_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(offspring, "STEPS", (0.1,))
+    monkeypatch.setattr(several, "STEPS", (0.1,))
     rng = np.random.default_rng(0)
     for bound in (0.0, 1.0):
         found = children(Domain.continuous(1), np.full((1, 1), bound), 4000, rng)[:, 0]
