@@ -95,6 +95,21 @@ def test_pruned_trials_count_for_one_and_not_for_the_other(name: str) -> None:
     assert (told("pruned")[name] == "yes") == (points[0] != points[1])
 
 
+@pytest.mark.parametrize("name", list(NEEDS))
+def test_failed_trials_do_not_count(name: str) -> None:
+    """Suggestions are the same wherever they are."""
+    points = []
+    for failed in (0.0, 0.8):
+        study = optuna.create_study(sampler=made(name, n_startup_trials=1))
+        for i in range(12):
+            study.add_trial(trial_at(i / 12, state=TrialState.COMPLETE, value=-i / 12))
+        for i in range(20):
+            study.add_trial(trial_at(failed + i / 100, state=TrialState.FAIL))
+        trial = study.ask({"x": optuna.distributions.FloatDistribution(0, 1)})
+        points.append(trial.params["x"])
+    assert (told("fail")[name] == "yes") == (points[0] != points[1])
+
+
 def trial_at(x: float, **others: Any) -> optuna.trial.FrozenTrial:
     ranges = {"x": optuna.distributions.FloatDistribution(0, 1)}
     return optuna.create_trial(params={"x": x}, distributions=ranges, **others)

@@ -677,3 +677,61 @@ def test_what_another_has_written_in_its_place_counts(study: optuna.Study) -> No
     write_suggestion(study, frozen, other.to_text(), replaces=True)
     study.tell(trial, 1.0)
     assert [r.data for r in history.read(study, ASKING, space).records] == [{"a": 2}]
+
+
+def failed_numbers(seen: Observations) -> list[int]:
+    return [] if seen.failures is None else seen.failures.numbers.tolist()
+
+
+def test_trials_without_a_value_are_failures(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0))
+    study.add_trial(finished(0.2, None, TrialState.FAIL))
+    study.add_trial(pruned(0.3, {1: 2.0}))  # an observation
+    study.add_trial(pruned(0.4, {}))
+    study.add_trial(pruned(0.5, {1: 2.0, 2: math.nan}))
+    seen = read(study)
+    assert seen.numbers.tolist() == [0, 2]
+    assert failed_numbers(seen) == [1, 3, 4]
+    assert seen.failures is not None
+    assert seen.failures.X[:, 2].tolist() == [0.2, 0.4, 0.5]
+    np.testing.assert_array_equal(seen.known[-3:], seen.failures.X)
+    assert failed_numbers(read(study, use_pruned=False)) == [1]
+
+
+def test_a_failed_trial_counts_once_another_one_has_a_value(study: optuna.Study) -> None:
+    study.add_trial(finished(0.2, None, TrialState.FAIL))
+    study.add_trial(finished(0.3, None, TrialState.FAIL))
+    history = History("fake", use_pruned=True)
+    assert failed_numbers(read(study, history=history)) == [0, 1]
+    study.add_trial(finished(0.2, 1.0))  # tried again
+    assert failed_numbers(read(study, history=history)) == [1]
+
+
+def test_a_failed_trial_without_all_parameters_is_no_failure(study: optuna.Study) -> None:
+    study.add_trial(finished(0.1, 1.0))
+    part = {"k": 3, "c": "a"}
+    distributions = {name: SPACE[name] for name in part}
+    for state in (TrialState.FAIL, TrialState.PRUNED):
+        study.add_trial(optuna.create_trial(params=part, distributions=distributions, state=state))
+    assert failed_numbers(read(study)) == []
+
+
+def test_failures_are_elsewhere_if_they_depend_on_a_parameter(study: optuna.Study) -> None:
+    rng = np.random.default_rng(0)
+    for i, x in enumerate(rng.random(40)):
+        value = None if x > 0.7 else float(i)
+        state = TrialState.FAIL if x > 0.7 else TrialState.COMPLETE
+        study.add_trial(finished(x, value, state))
+    failures = read(study).failures
+    assert failures is not None
+    assert failures.are_elsewhere
+
+
+def test_failures_of_several_objectives() -> None:
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    for x, values in ((0.1, [1.0, 2.0]), (0.2, None), (0.3, None)):
+        state = TrialState.COMPLETE if values else [TrialState.FAIL, TrialState.PRUNED][x > 0.2]
+        study.add_trial(
+            optuna.create_trial(params=params(x), distributions=SPACE, values=values, state=state)
+        )
+    assert failed_numbers(read(study)) == [1, 2]

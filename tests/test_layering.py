@@ -85,7 +85,7 @@ GROUND = {
     "domain": {"lazy"},
     "fronts": {"domain"},
     "memory": {"observations"},
-    "observations": {"domain", "lazy", "outputs"},
+    "observations": {"domain", "lazy", "outputs", "points"},
     "outputs": {"domain"},
     "points": {"domain"},
     "streams": set(),

@@ -23,6 +23,7 @@ from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.points import Failures
 
 
 MOST_MODELLED = 400
@@ -115,6 +116,8 @@ class Observations:
         Whether the study's values span many orders of magnitude.
     in_focus : bool
         Whether the values of a long study are clipped, see :func:`focused`.
+    failures : Failures or None
+        Points of trials that failed, and so have no value; ``None`` without any.
 
     Attributes
     ----------
@@ -140,6 +143,7 @@ class Observations:
     ranks: FloatArray | None = None
     skewed: bool = False
     in_focus: bool = True
+    failures: Failures | None = None
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:
@@ -170,8 +174,9 @@ class Observations:
 
     @cached_property
     def known(self) -> FloatArray:
-        """Evaluated and pending points, shape (n + m, D)."""
-        return np.concatenate([self.X, self.pending])
+        """Evaluated, pending and failed points, shape (n + m + k, D)."""
+        failed = () if self.failures is None else (self.failures.X,)
+        return np.concatenate([self.X, self.pending, *failed])
 
     @cached_property
     def row_of(self) -> Mapping[int, int]:

@@ -1,4 +1,4 @@
-"""Known points, points near them, and new points."""
+"""Known points, points near them, new points, and points without a value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import itertools
 import math
 import operator
 from collections.abc import Callable
+from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -211,3 +214,73 @@ def perturbed(
         if not is_taken(near):
             return near
     return x
+
+
+@dataclass(frozen=True, eq=False)
+class Failures:
+    """Points of trials that have no value because they failed.
+
+    Parameters
+    ----------
+    X : FloatArray, shape (k, D)
+    numbers : IntArray, shape (k,)
+        Trial number of each row, ascending.
+    are_elsewhere : bool
+        Whether they are elsewhere than points with a value. If so, others near them fail, too.
+    """
+
+    X: FloatArray
+    numbers: IntArray
+    are_elsewhere: bool
+
+    def at(self, rows: IntArray) -> Failures:
+        """Return the same with these rows only."""
+        return replace(self, X=self.X[rows], numbers=self.numbers[rows])
+
+    @classmethod
+    def among(
+        cls, domain: Domain, X: FloatArray, failed: Mapping[int, FloatArray]
+    ) -> Failures | None:
+        """Return the failed points by trial number that are not among X (n, D); None without any.
+
+        A trial that failed may have been tried again with success.
+        """
+        known = {row.tobytes() for row in X} if failed else set()
+        numbers = sorted(n for n, row in failed.items() if row.tobytes() not in known)
+        if not numbers:
+            return None
+        rows = np.array([failed[number] for number in numbers])
+        return cls(rows, np.array(numbers, np.int64), are_elsewhere(domain, rows, X))
+
+
+N_DEALT, LEVEL = 99, 0.02
+"""How often the test deals failures out at random, and its level."""
+
+MOST_TESTED = 150
+"""Failed points, and others, that the test knows at most: the last ones."""
+
+
+def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray) -> bool:
+    """Tell whether failed points (k, D) are elsewhere than points X (n, D).
+
+    This is a permutation test. Its statistic is the sum of the squared correlations of failures
+    with all columns and choices, and half of those with the squares of the centred columns.
+    """
+    if len(failed) < 2 or not len(X):
+        return False
+    both = np.concatenate([failed[-MOST_TESTED:], X[-MOST_TESTED:]])
+    numbers = _standardised(both[:, ~domain.categorical])
+    choices = [both[:, [c]] == domain.grid(c) for c in np.flatnonzero(domain.categorical)]
+    features = [numbers, _standardised(numbers**2) / math.sqrt(2.0), *map(_standardised, choices)]
+    fails = np.arange(len(both)) < min(len(failed), MOST_TESTED)
+    rng = np.random.default_rng(len(both))
+    dealt = np.vstack([fails, rng.permuted(np.tile(fails, (N_DEALT, 1)), axis=1)])
+    found = ((dealt @ np.concatenate(features, axis=1)) ** 2).sum(axis=1)
+    return bool((found >= found[0]).mean() <= LEVEL)
+
+
+def _standardised(X: FloatArray) -> FloatArray:
+    """Return columns with mean 0 and deviation 1, or 0 where they are constant."""
+    centred = X - X.mean(axis=0)
+    std = centred.std(axis=0)
+    return np.asarray(centred / np.where(std > 1e-9, std, np.inf), np.float64)

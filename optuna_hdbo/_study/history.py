@@ -20,6 +20,7 @@ from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
+from optuna_hdbo._core.points import Failures
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -30,6 +31,8 @@ from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import PrunedValues
+from optuna_hdbo._study.values import constraints_array
+from optuna_hdbo._study.values import ends_in_vain
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
@@ -91,6 +94,7 @@ class History:
         self._values = np.empty(0)
         self._numbers = np.empty(0, dtype=np.int64)
         self._pruned_values = PrunedValues()
+        self._failed: dict[int, FloatArray] = {}  # rows of trials without a value, by number
         self._records: list[Record] = []
         # Suggestions of running trials, with the text that was read: a worker may replace it.
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
@@ -186,8 +190,11 @@ class History:
         failed = trial.state == TrialState.FAIL
         # A trial may fail, or its worker be killed, before it has asked for every parameter.
         row = self._pending_row(trial, suggestion, space) if failed else space.encode(trial.params)
+        has_failed = failed or (self._use_pruned and ends_in_vain(trial))
         if row is not None:
             self._tried.add(row.tobytes())
+            if has_failed:
+                self._failed[trial.number] = row
         if failed:
             return
         if row is None and (row := space.extend(trial.params)) is not None:
@@ -307,7 +314,7 @@ class History:
             numbers=_read_only(numbers),
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],
-            constraints=self._constraints(),
+            constraints=constraints_array(self._told, self._constraint_names, numbers),
             records=records,
             step=step,
             sign=signs[0],
@@ -315,6 +322,7 @@ class History:
             signs=signs,
             outside=outside,
             skewed=len(signs) == 1 and are_skewed(values),
+            failures=Failures.among(space.domain, X, self._failed),
         )
 
     def _pending_row(
@@ -331,15 +339,6 @@ class History:
             params.update(enqueued)
         params.update(trial.params)
         return space.encode(params)
-
-    def _constraints(self) -> FloatArray:
-        """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
-        columns = sorted(self._constraint_names)
-        n = self._n_finished
-        if not columns:
-            return np.empty((n, 0))
-        told = [self._told.get(number, {}) for number in self._numbers[:n].tolist()]
-        return np.array([[one.get(name, math.nan) for name in columns] for one in told])
 
 
 def _read_only(array: Array) -> Array:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import insort
+from collections.abc import Collection
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from optuna.study import StudyDirection
+from optuna.trial import TrialState
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
@@ -50,6 +52,23 @@ def objectives_array(
     rows = [told[number] for number in numbers.tolist()]
     columns = np.array(rows, np.float64).reshape(-1, n_objectives).T
     return np.stack([without_penalties(column) for column in columns], axis=1)
+
+
+def constraints_array(
+    told: Mapping[int, Mapping[str, float]], names: Collection[str], numbers: IntArray
+) -> FloatArray:
+    """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
+    columns, known = sorted(names), map(told.get, numbers.tolist())
+    rows = [[(one or {}).get(name, math.nan) for name in columns] for one in known]
+    return np.array(rows, np.float64).reshape(len(numbers), len(columns))
+
+
+def ends_in_vain(trial: FrozenTrial) -> bool:
+    """Tell whether a trial was pruned without a value: before any report, or at a NaN."""
+    if trial.state != TrialState.PRUNED:
+        return False
+    last = trial.last_step
+    return last is None or math.isnan(trial.intermediate_values[last])
 
 
 class PrunedValues:

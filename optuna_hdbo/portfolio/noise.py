@@ -51,9 +51,7 @@ LEAST_SHARE = 0.01
 """Least share of the variance that is noise under the fit. Below it every value is believed."""
 
 DOUBTFUL_SHARE = 2e-3
-"""Share from which on a fit is in doubt. On 22 functions of four and eight columns it was larger
-after 30 to 40 trials in 21 studies with noise of .3 of the range of good values, and in nine
-without noise."""
+"""Share from which on a fit is in doubt."""
 
 STEP = 1e-5
 """How far a repeat is at most from the point that it repeats, in shares of the ranges."""
@@ -68,7 +66,7 @@ after a single repeat."""
 
 NEAR = 0.01
 """Largest root mean square distance of two points that are close together, in shares of the
-ranges. With .03, values of Rastrigin's function, with ten waves per column, seemed noisy."""
+ranges."""
 
 FEWEST_PAIRS, MOST_PAIRS = 8, 20
 """How many such pairs say how noisy values are. Of more of them, the closest ones count."""

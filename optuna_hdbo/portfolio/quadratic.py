@@ -33,8 +33,7 @@ from optuna_hdbo.methods.gp_ucb import GPUCB
 
 
 LEAST_EXPLAINED = 0.7
-"""Share of the variance of left-out values below which the model is not used. Without such a limit
-it took queries on the rugged ones of CEC 2013's functions, in ten dimensions."""
+"""Share of the variance of left-out values below which the model is not used."""
 
 LEAST_PER_COLUMN = 2
 """Points per column, beside the best one, below which there is no model."""

@@ -83,6 +83,8 @@ def test_failed_trials_are_no_observations_but_keep_their_records(value: float |
     seen = loop.observations()
     assert len(seen.values) == len(seen.pending) == 0
     assert [r.state for r in seen.records] == ["failed"]
+    assert seen.failures is not None
+    assert np.array_equal(seen.failures.X, [loop.trials[0].x])
     with pytest.raises(ValueError, match="complete and feasible"):
         _ = loop.best
 

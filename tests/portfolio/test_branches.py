@@ -17,6 +17,7 @@ from histories import make_domain
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.points import Failures
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.searches import branches
@@ -142,3 +143,12 @@ def test_the_portfolio_suggests_points_of_the_branch(domain: Any) -> None:
         assert suggestion.record is not None
         for name, value in suggestion.record[branches.BRANCH].items():
             assert suggestion.x[domain.names.index(name)] == value
+
+
+def test_a_search_knows_the_failures_in_its_branch() -> None:
+    failed = DOMAIN.canonical(np.array([[1.0, 0.1, 0.5, 0.2], [0.0, 0.3, 0.4, 0.5]]))
+    failures = Failures(failed, np.array([40, 41]), are_elsewhere=True)
+    search = next_search(replace(study(PATIENT), failures=failures))
+    assert search.seen.failures is not None
+    assert search.seen.failures.numbers.tolist() == [40]
+    assert search.seen.failures.X.tolist() == [[0.1, 0.2]]

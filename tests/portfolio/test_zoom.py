@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from histories import dear
 from histories import is_admissible
 from histories import make_domain
 
+from optuna_hdbo._core.points import Failures
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
@@ -342,3 +344,16 @@ def test_a_fresh_method_asks_for_the_same_point_in_a_box() -> None:
         ledger.keep(suggestion)
         ledger.observe(suggestion.x)
     assert n_boxes > 0
+
+
+def test_failures_count_inside_the_box_alone() -> None:
+    seen = study(STALLED)
+    failed = np.array([[0.9, 0.1], [0.45, 0.65]])
+    failures = Failures(failed, np.array([40, 41]), are_elsewhere=True)
+    zoomed = next_zoom(replace(seen, failures=failures))
+    assert zoomed is not None
+    inside = zoomed.seen.failures
+    assert inside is not None
+    assert inside.numbers.tolist() == [41]
+    assert inside.are_elsewhere
+    np.testing.assert_allclose(inside.X, [[0.3, 0.7]])

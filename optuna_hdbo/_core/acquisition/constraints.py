@@ -1,4 +1,7 @@
-"""Models of constraints: numbers that a trial reports and that must not exceed 0."""
+"""Models of constraints: numbers that a trial reports and that must not exceed 0.
+
+That a trial must not fail is one more constraint, where failures depend on the point.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import ALL_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 
@@ -53,10 +57,10 @@ class ConstraintModels:
 
         A constraint that no trial has violated needs no model.
         """
-        if not seen.constraints.shape[1]:
-            return Feasibility(merits(seen), seen.feasible)
-        constraints = []
+        constraints = self._no_failure(domain, seen, memory)
         merit = merits(seen)
+        if not seen.constraints.shape[1]:
+            return Feasibility(merit, seen.feasible, constraints)
         for j, column in enumerate(finite_constraints(seen).T):
             told = np.flatnonzero(~np.isnan(column))
             if not (column[told] > 0.0).any():
@@ -77,6 +81,37 @@ class ConstraintModels:
         if seen.outside is not None:
             feasible &= ~seen.outside
         return Feasibility(merit, feasible, constraints)
+
+    def _no_failure(
+        self, domain: Domain, seen: Observations, memory: Memory
+    ) -> list[tuple[Posterior, float]]:
+        """Return the constraint that is 1 where trials failed and -1 where they have a value.
+
+        Failures that do not depend on the point are no reason to avoid it.
+        """
+        failures = seen.failures
+        if failures is None or not failures.are_elsewhere or not len(failures.X):
+            return []
+        rows = modelled_rows(merits(seen))
+        known = seen if rows is None else seen.at(rows)
+        failures = failures.at(np.arange(len(failures.X))[-MOST_MODELLED // 2 :])
+        numbers = np.concatenate([known.numbers, failures.numbers])
+        fails = np.repeat([-1.0, 1.0], [len(known.X), len(failures.X)])
+        order = np.argsort(numbers)
+        part = replace(
+            Observations.from_arrays(
+                np.concatenate([known.X, failures.X])[order],
+                fails[order],
+                pending=seen.pending,
+                records=seen.records,
+                step=seen.step,
+            ),
+            numbers=numbers[order],
+        )
+        new = Ensemble(self.kind, True, BELIEFS[:1], name="failures")
+        ensemble = self._models.setdefault(-1, new)
+        model = ensemble.believed(domain, part, BELIEFS[0], memory, CONSTRAINT_GROWTH)
+        return [(model.posterior, -model.seen.shift / model.seen.scale)]
 
     def _modelled(
         self, j: int, domain: Domain, part: Observations, memory: Memory

@@ -122,7 +122,7 @@ def observed_at(
         rows, U = rows[near], np.ascontiguousarray(U[near])
     running = [u for r, u in chosen if r.state == "running" and r.number not in seen.row_of]
     pending = np.array(running, np.float64).reshape(-1, embedding.d)
-    return replace(seen.at(rows), X=U, pending=pending)
+    return replace(seen.at(rows), X=U, pending=pending, failures=None)
 
 
 def rounded(u: FloatArray) -> FloatArray:

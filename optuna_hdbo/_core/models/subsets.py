@@ -55,11 +55,13 @@ def restricted(domain: Domain, columns: IntArray) -> Domain:
 
 
 def observed_in(seen: Observations, columns: IntArray) -> Observations:
-    """Return the same observations and pending points, in some columns."""
+    """Return the same observations, pending points and failures, in some columns."""
+    failures = seen.failures
     return replace(
         seen,
         X=np.ascontiguousarray(seen.X[:, columns]),
         pending=np.ascontiguousarray(seen.pending[:, columns]),
+        failures=failures and replace(failures, X=np.ascontiguousarray(failures.X[:, columns])),
     )
 
 

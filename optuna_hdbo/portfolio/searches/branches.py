@@ -78,9 +78,12 @@ def _search(
     columns = np.flatnonzero(moved)
     key = _key(domain, best)
     records = [record for record in seen.records if record.data.get(BRANCH) == key]
-    pending = seen.pending
+    pending, failures = seen.pending, seen.failures
     here = (_deciding_values(domain, pending) == best[domain.deciding]).all(axis=1)
-    of_branch = replace(seen.at(rows), pending=pending[here], records=records)
+    if failures is not None:
+        of_best = _deciding_values(domain, failures.X) == best[domain.deciding]
+        failures = failures.at(np.flatnonzero(of_best.all(axis=1)))
+    of_branch = replace(seen.at(rows), pending=pending[here], records=records, failures=failures)
     own = observed_in(of_branch, columns)
     began = records[0].number if records else seen.step
     part = restricted(replace(domain, gates={}), columns)

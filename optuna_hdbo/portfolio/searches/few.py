@@ -60,8 +60,7 @@ PATIENCE = 8
 
 SLOWEST = 4.0
 """A search ends if it would take more than this many times :data:`PATIENCE` queries to reach the
-best value at its present speed. On sums of random peaks some of them made 50 queries for an
-optimum that was far from the best one."""
+best value at its present speed."""
 
 LENGTH = 0.5
 """Side of the box around a search's best point, times the weights of its columns."""

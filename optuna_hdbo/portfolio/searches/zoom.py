@@ -43,8 +43,7 @@ whoever reads records for models of the whole domain is not to find these."""
 
 STALLED = 10
 """Queries that have hardly improved the best value, after which the first box begins; as many as
-there are columns where that is more. On tuning functions of ten columns that have many local
-optima, 20 of them left half of the gain."""
+there are columns where that is more."""
 
 FIRST_SIDE, LEAST_SIDE = 0.25, 0.02
 """Side of the first box, in shares of the ranges, and the least one of a box."""
@@ -59,9 +58,8 @@ NEAR_END = 0.05
 """A box is moved if the best point is this near to one of its ends, in shares of its side."""
 
 LEAST_COLUMNS, MOST_COLUMNS = 7, 25
-"""Columns between which there are boxes. On tuning functions with many local optima they gained
-in 8 and in 20 columns. In 3 and 5 columns some studies lost the best of few optima, which a search
-afresh finds. In 30 they lost more on ill-conditioned functions than they gained."""
+"""Columns between which there are boxes. In fewer a search afresh finds the best of few optima,
+and in more they lose on ill-conditioned functions."""
 
 PRIOR = Credit(2.0, 2.0)
 """Pseudo-counts of successes and failures, of a new box and of all other queries alike."""
@@ -225,15 +223,19 @@ def _parse(record: Record) -> Box | None:
 
 
 def _within(region: Region, seen: Observations, row: int) -> Observations:
-    """Return the observations and pending points in the box, in its coordinates."""
+    """Return the observations, pending points and failures in the box, in its coordinates."""
     rows = _rows_in(region, seen.X)
     known = seen.at(np.union1d(rows, [row]))
     pending = seen.pending[_rows_in(region, seen.pending)]
-    inner = region.inner
+    inner, failures = region.inner, seen.failures
+    if failures is not None:
+        failures = failures.at(_rows_in(region, failures.X))
+        failures = replace(failures, X=inner.snap(region.inward(failures.X)))
     return replace(
         known,
         X=inner.snap(region.inward(known.X)),
         pending=inner.snap(region.inward(pending)),
+        failures=failures,
         outside=None,
     )
 

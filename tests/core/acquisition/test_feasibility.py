@@ -31,6 +31,7 @@ from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.points import Failures
 
 
 DOMAIN = make_domain(None, None)
@@ -275,3 +276,63 @@ def test_fits_are_read_back() -> None:
 def test_feasibility_without_models_is_the_plain_case() -> None:
     y = np.array([0.0, 1.0])
     assert Feasibility(y, y > 0.0).constraints == ()
+
+
+def failed_right(n: int = 30, *, are_elsewhere: bool = True) -> Observations:
+    """Trials with x0 > 0.6 have failed."""
+    seen = observed(np.empty((n, 0)), n)
+    rows = np.flatnonzero(seen.X[:, 0] <= 0.6)
+    right = np.flatnonzero(seen.X[:, 0] > 0.6)
+    failures = Failures(seen.X[right], seen.numbers[right], are_elsewhere)
+    return replace(seen.at(rows), failures=failures)
+
+
+def test_a_failure_is_a_constraint_where_failures_depend_on_the_point() -> None:
+    feasibility, record = learn(failed_right())
+    assert fits_in(record) == ["failures:inverse-square"]
+    ((constraint, largest),) = feasibility.constraints
+    X = np.array([[0.1, 0.5], [0.4, 0.3], [0.8, 0.3], [0.95, 0.8]])
+    holds = np.exp(Analytic.log_feasible(constraint, largest)(X))
+    assert (holds[:2] > 0.9).all()
+    assert (holds[2:] < 0.15).all()
+    assert feasibility.feasible.all()  # what has a value has not failed
+
+
+def test_failures_by_chance_or_outside_of_a_box_are_no_constraint() -> None:
+    elsewhere = failed_right()
+    assert elsewhere.failures is not None
+    none_here = replace(elsewhere, failures=elsewhere.failures.at(np.arange(0)))
+    for seen in (failed_right(are_elsewhere=False), none_here):
+        feasibility, record = learn(seen)
+        assert record == {}
+        assert not feasibility.constraints
+
+
+def test_failures_stand_beside_constraints_that_are_told() -> None:
+    seen = failed_right()
+    seen = replace(seen, constraints=seen.X[:, 1:] - 0.7)
+    feasibility, record = learn(seen)
+    fits = fits_in(record)
+    assert fits[0] == "failures:inverse-square"
+    assert [key.partition(":")[0] for key in fits[1:]] == ["constraint0", "constraint0"]
+    assert len(feasibility.constraints) == 2
+
+
+@pytest.mark.skipif(INTERPRETED, reason="needs more points than plain Python can pay for")
+def test_the_model_of_failures_knows_the_best_points_and_the_last_failures() -> None:
+    rng = np.random.default_rng(0)
+    n = MOST_MODELLED + RENEWAL
+    X, numbers = rng.random((2 * n, 2)), rng.permutation(2 * n)
+    failures = Failures(X[n:], np.sort(numbers[n:]), are_elsewhere=True)
+    seen = Observations.from_arrays(X[:n], -X[:n].sum(axis=1))
+    seen = replace(seen, numbers=np.sort(numbers[:n]), failures=failures)
+    feasibility, _ = learn(seen)
+    ((constraint, _),) = feasibility.constraints
+    rows = modelled_rows(seen.y)
+    assert rows is not None
+    n_failed = MOST_MODELLED // 2
+    known = np.concatenate([X[rows], X[n:][-n_failed:]])
+    order = np.argsort(np.concatenate([seen.numbers[rows], failures.numbers[-n_failed:]]))
+    modelled = constraint.X if constraint.rows is None else known[order][constraint.rows]
+    assert len(constraint.y) <= MOST_MODELLED + RENEWAL
+    np.testing.assert_array_equal(constraint.X, modelled)

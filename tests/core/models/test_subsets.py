@@ -17,7 +17,10 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models import subsets
 from optuna_hdbo._core.models.subsets import SubsetFits
 from optuna_hdbo._core.models.subsets import fit_columns
+from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.points import Failures
 
 
 FLAT = Prior("flat", scale=False, noise=False)
@@ -236,3 +239,16 @@ def test_what_is_left_is_ranked_by_the_slope_of_the_likelihood() -> None:
             rises.append((log_likelihood(more, X, y)[0] - base) / 1e-7)
         slopes[c] = max(rises)
     assert order == sorted(slopes, key=lambda c: -slopes[c])
+
+
+def test_observations_in_some_columns() -> None:
+    X, y = data(6)
+    failures = Failures(X[4:] + 1.0, np.array([7, 9]), are_elsewhere=True)
+    seen = replace(Observations.from_arrays(X[:4], y[:4], pending=X[4:]), failures=failures)
+    part = observed_in(seen, np.array([3, 1]))
+    np.testing.assert_array_equal(part.X, X[:4, [3, 1]])
+    np.testing.assert_array_equal(part.pending, X[4:, [3, 1]])
+    assert part.failures is not None
+    np.testing.assert_array_equal(part.failures.X, X[4:, [3, 1]] + 1.0)
+    assert part.failures.numbers.tolist() == [7, 9]
+    assert observed_in(replace(seen, failures=None), np.array([0])).failures is None

@@ -44,8 +44,7 @@ MOST_ROUNDS = 3
 
 CLOSE, MOST_CLOSE = 12.0, 12
 """Groupings that lose by fewer nats than this to the best one, and so many of them, are also
-compared under hyperparameters that are fitted to them. With 3 nats and two groupings, 8 of 180
-draws for tuning ended more than a nat below the likelihood of the truth. Now it is 7."""
+compared under hyperparameters that are fitted to them."""
 
 
 def likeliest(kernel: Kernel, X: FloatArray, y: FloatArray, size: int, n: int) -> list[Group]:
