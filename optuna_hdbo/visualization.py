@@ -21,8 +21,8 @@ from optuna_hdbo._figures.calibration import calibration_figure
 from optuna_hdbo._figures.calibration import left_out
 from optuna_hdbo._figures.calibration import recorded
 from optuna_hdbo._figures.components import components_figure
-from optuna_hdbo._figures.pairs import heat_map
-from optuna_hdbo._figures.selections import selections_figure
+from optuna_hdbo._figures.heat_maps import heat_map
+from optuna_hdbo._figures.heat_maps import selections_figure
 from optuna_hdbo._story.figure import experts_figure
 from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo._study.attributes import check_study

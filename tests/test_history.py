@@ -735,3 +735,38 @@ def test_failures_of_several_objectives() -> None:
             optuna.create_trial(params=params(x), distributions=SPACE, values=values, state=state)
         )
     assert failed_numbers(read(study)) == [1, 2]
+
+
+@pytest.mark.parametrize("penalty", [-1e9, -math.inf])
+@pytest.mark.parametrize("anywhere", [True, False])
+def test_penalties_by_chance_are_failures(
+    study: optuna.Study, penalty: float, anywhere: bool
+) -> None:
+    xs = [i / 40 for i in range(40)]
+    fails = [i % 5 == 2 if anywhere else i >= 32 for i in range(40)]
+    for x, fail in zip(xs, fails, strict=True):
+        study.add_trial(finished(x, penalty if fail else -((x - 0.3) ** 2)))
+    seen = read(study)
+    lost = [i for i, fail in enumerate(fails) if fail]
+    if anywhere:
+        assert failed_numbers(seen) == lost
+        assert seen.numbers.tolist() == [i for i in range(40) if i not in lost]
+        assert seen.failures is not None
+        assert not seen.failures.are_elsewhere
+        assert seen.values.min() > -1.0
+    else:
+        assert failed_numbers(seen) == []
+        assert len(seen.values) == 40
+        assert (seen.y[lost] == seen.y.min()).all()
+
+
+def test_penalties_of_several_objectives_are_never_failures() -> None:
+    study = optuna.create_study(directions=["maximize", "minimize"])
+    for i in range(40):
+        values = [-1e9, 1e9] if i % 5 == 2 else [i / 40, i / 40]
+        study.add_trial(
+            optuna.create_trial(params=params(i / 40), distributions=SPACE, values=values)
+        )
+    seen = read(study)
+    assert len(seen.values) == 40
+    assert seen.failures is None

@@ -18,9 +18,9 @@ from optuna_hdbo import visualization
 from optuna_hdbo._figures import components
 from optuna_hdbo._figures.bars import broken
 from optuna_hdbo._figures.components import components_figure
-from optuna_hdbo._figures.pairs import COLOURS
-from optuna_hdbo._figures.pairs import HEIGHT_OF_CARD
-from optuna_hdbo._figures.pairs import heat_map
+from optuna_hdbo._figures.heat_maps import COLOURS
+from optuna_hdbo._figures.heat_maps import HEIGHT_OF_CARD
+from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.interactions import Effect
 from optuna_hdbo.interactions import Interaction

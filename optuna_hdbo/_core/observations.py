@@ -17,6 +17,7 @@ from typing import overload
 import numpy as np
 
 from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.lazy import cached_property
@@ -24,6 +25,7 @@ from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.points import Failures
+from optuna_hdbo._core.points import by_chance
 
 
 MOST_MODELLED = 400
@@ -202,6 +204,24 @@ class Observations:
             outside=outside if outside is not None and outside.any() else None,
             ranks=None if self.ranks is None else self.ranks[rows],
         )
+
+    def with_failures(
+        self,
+        domain: Domain,
+        failed: Mapping[int, FloatArray],
+        penalties: BoolArray | None = None,
+    ) -> Observations:
+        """Return the same with the rows of failed trials, by number.
+
+        Of a single objective, ``penalties (n,)`` that are due to chance count as failed.
+        """
+        seen = self
+        if penalties is not None and self.objectives is None:
+            lost = by_chance(domain, self.X, penalties)
+            if lost.any():
+                rows = zip(self.numbers[lost].tolist(), self.X[lost], strict=True)
+                failed, seen = {**failed, **dict(rows)}, self.at(np.flatnonzero(~lost))
+        return replace(seen, failures=Failures.among(domain, seen.X, failed))
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""

@@ -256,11 +256,14 @@ class Failures:
 N_DEALT, LEVEL = 99, 0.02
 """How often the test deals failures out at random, and its level."""
 
+FEWEST_BY_CHANCE, LEVEL_BY_CHANCE = 5, 0.2
+"""Least number of penalties that may be due to chance, and the level at which they are not."""
+
 MOST_TESTED = 150
 """Failed points, and others, that the test knows at most: the last ones."""
 
 
-def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray) -> bool:
+def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray, level: float = LEVEL) -> bool:
     """Tell whether failed points (k, D) are elsewhere than points X (n, D).
 
     This is a permutation test. Its statistic is the sum of the squared correlations of failures
@@ -276,7 +279,15 @@ def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray) -> bool:
     rng = np.random.default_rng(len(both))
     dealt = np.vstack([fails, rng.permuted(np.tile(fails, (N_DEALT, 1)), axis=1)])
     found = ((dealt @ np.concatenate(features, axis=1)) ** 2).sum(axis=1)
-    return bool((found >= found[0]).mean() <= LEVEL)
+    return bool((found >= found[0]).mean() <= level)
+
+
+def by_chance(domain: Domain, X: FloatArray, penalties: BoolArray) -> BoolArray:
+    """Mark the penalties (n,) among points X (n, D), unless they are elsewhere or few."""
+    known = penalties.sum() >= FEWEST_BY_CHANCE and not penalties.all()
+    if known and not are_elsewhere(domain, X[penalties], X[~penalties], LEVEL_BY_CHANCE):
+        return penalties
+    return np.zeros_like(penalties)
 
 
 def _standardised(X: FloatArray) -> FloatArray:

@@ -20,7 +20,6 @@ from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
-from optuna_hdbo._core.points import Failures
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -303,12 +302,12 @@ class History:
             pruned[at] = True
             values = values.copy()
             values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
-        values = without_penalties(values)
+        told, values = values, without_penalties(values)
         X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
             X, outside = space.domain.snap(X), None
-        return Observations(
+        seen = Observations(
             X=_read_only(X),
             values=_read_only(values),
             numbers=_read_only(numbers),
@@ -322,8 +321,9 @@ class History:
             signs=signs,
             outside=outside,
             skewed=len(signs) == 1 and are_skewed(values),
-            failures=Failures.among(space.domain, X, self._failed),
         )
+        penalties = (values > told) | (told == -math.inf)
+        return seen.with_failures(space.domain, self._failed, penalties)
 
     def _pending_row(
         self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace

@@ -16,7 +16,6 @@ import numpy as np
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.points import Failures
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -179,9 +178,8 @@ class Loop:
         constraints = np.full((len(told), n_constraints), np.nan)
         for row, trial in zip(constraints, told, strict=True):
             row[: len(trial.constraints)] = trial.constraints
-        X = np.array([t.x for t in told]).reshape(-1, n_columns)
-        return Observations(
-            X=X,
+        seen = Observations(
+            X=np.array([t.x for t in told]).reshape(-1, n_columns),
             values=self._sign * np.array([t.value for t in told], np.float64),
             numbers=np.array([t.number for t in told], np.int64),
             pruned=np.zeros(len(told), np.bool_),
@@ -190,7 +188,6 @@ class Loop:
             records=[Record(t.number, t.state, t.record) for t in self.trials if t.record],
             step=len(self.trials),
             sign=self._sign,
-            failures=Failures.among(
-                self.domain, X, {t.number: t.x for t in self.trials if t.state == "failed"}
-            ),
         )
+        failed = {t.number: t.x for t in self.trials if t.state == "failed"}
+        return seen.with_failures(self.domain, failed)

@@ -8,9 +8,11 @@ from histories import make_domain
 from scipy.stats import pearsonr
 
 from optuna_hdbo._core import points
+from optuna_hdbo._core.points import FEWEST_BY_CHANCE
 from optuna_hdbo._core.points import N_DEALT
 from optuna_hdbo._core.points import Failures
 from optuna_hdbo._core.points import are_elsewhere
+from optuna_hdbo._core.points import by_chance
 
 
 CUBE = make_domain(*[None] * 6)
@@ -111,3 +113,32 @@ def test_a_failed_point_that_has_a_value_now_is_left_out() -> None:
     assert found.at(np.array([1])).numbers.tolist() == [7]
     assert Failures.among(CUBE, X, {9: X[2]}) is None
     assert Failures.among(CUBE, X, {}) is None
+
+
+def test_penalties_anywhere_are_due_to_chance() -> None:
+    rng = np.random.default_rng(6)
+    found = 0
+    for _ in range(100):
+        X, penalties = rng.random((40, 6)), rng.random(40) < 0.25
+        marked = by_chance(CUBE, X, penalties)
+        assert not marked.any() or np.array_equal(marked, penalties)
+        found += marked.any()
+    assert 60 <= found <= 90  # the level is .2
+
+
+def test_penalties_of_a_region_are_not_due_to_chance() -> None:
+    rng = np.random.default_rng(7)
+    found = 0
+    for _ in range(50):
+        X = rng.random((40, 6))
+        found += by_chance(CUBE, X, X[:, 0] + X[:, 1] > 1.3).any()
+    assert found <= 2
+
+
+def test_few_penalties_or_nothing_else_tell_nothing_of_chance() -> None:
+    X = np.random.default_rng(8).random((30, 6))
+    few = np.arange(30) % 8 == 0
+    assert few.sum() == FEWEST_BY_CHANCE - 1
+    assert not by_chance(CUBE, X, few).any()
+    assert not by_chance(CUBE, X, np.ones(30, np.bool_)).any()
+    assert not by_chance(CUBE, X[:0], few[:0]).any()

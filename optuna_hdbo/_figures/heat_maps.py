@@ -1,13 +1,15 @@
-"""Verdicts on all pairs of parameters as a heat map, ordered by groups."""
+"""Heat maps: verdicts on all pairs of parameters by groups, and which were selected when."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
+from optuna_hdbo.structure import Selection
 
 
 COLOURS = {
@@ -140,3 +142,38 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
             "constraintoward": "top",
         },
     }
+
+
+def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
+    """Return a figure with a column per selection, the most often selected parameter on top."""
+    times: dict[str, int] = {}
+    for selection in selections:
+        for name in selection.parameters:
+            times[name] = times.get(name, 0) + 1
+    # The first row is drawn at the bottom.
+    names = sorted(times, key=lambda name: (-times[name], natural(name)))[::-1]
+    ranks = [
+        [s.parameters.index(name) + 1 if name in s.parameters else None for s in selections]
+        for name in names
+    ]
+    labels = [f"{name} ({times[name]} of {len(selections)})" for name in names]
+    cells = {
+        "type": "heatmap",
+        "x": [str(selection.trial) for selection in selections],
+        "y": labels,
+        "z": ranks,
+        "colorscale": "Blues_r",
+        "zmin": 1,
+        "zmax": max(len(s.parameters) for s in selections) + 1,
+        "xgap": 2,
+        "ygap": 2,
+        "colorbar": {"title": "rank"},
+        "hovertemplate": "%{y}<br>selected at trial %{x}, rank %{z}<extra></extra>",
+    }
+    layout = {
+        "title": {"text": "Selected parameters"},
+        "height": 190 + max(20 * len(names), 260),
+        "xaxis": {"title": {"text": "Trial of the selection"}, "type": "category"},
+        "yaxis": {"type": "category", "dtick": 1, "automargin": True},
+    }
+    return {"data": [cells], "layout": layout}
