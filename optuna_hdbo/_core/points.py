@@ -256,8 +256,9 @@ class Failures:
 N_DEALT, LEVEL = 99, 0.02
 """How often the test deals failures out at random, and its level."""
 
-FEWEST_BY_CHANCE, LEVEL_BY_CHANCE = 5, 0.2
-"""Least number of penalties that may be due to chance, and the level at which they are not."""
+FEWEST_BY_CHANCE, LEAST_KNOWN, LEVEL_BY_CHANCE = 5, 30, 0.2
+"""Least numbers of penalties and of points for penalties to be due to chance, and the level at
+which they are not."""
 
 MOST_TESTED = 150
 """Failed points, and others, that the test knows at most: the last ones."""
@@ -284,8 +285,9 @@ def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray, level: floa
 
 def by_chance(domain: Domain, X: FloatArray, penalties: BoolArray) -> BoolArray:
     """Mark the penalties (n,) among points X (n, D), unless they are elsewhere or few."""
-    known = penalties.sum() >= FEWEST_BY_CHANCE and not penalties.all()
-    if known and not are_elsewhere(domain, X[penalties], X[~penalties], LEVEL_BY_CHANCE):
+    failed, others = X[penalties], X[~penalties]
+    known = len(X) >= LEAST_KNOWN and len(failed) >= FEWEST_BY_CHANCE and len(others) > 0
+    if known and not are_elsewhere(domain, failed, others, LEVEL_BY_CHANCE):
         return penalties
     return np.zeros_like(penalties)
 

@@ -142,3 +142,6 @@ def test_few_penalties_or_nothing_else_tell_nothing_of_chance() -> None:
     assert not by_chance(CUBE, X, few).any()
     assert not by_chance(CUBE, X, np.ones(30, np.bool_)).any()
     assert not by_chance(CUBE, X[:0], few[:0]).any()
+    some = np.arange(30) % 5 == 0
+    assert by_chance(CUBE, X, some).any()
+    assert not by_chance(CUBE, X[:-1], some[:-1]).any()
