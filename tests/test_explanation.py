@@ -206,6 +206,7 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
         "  tree            2             1",
         "Last improvements, the latest first: trial 3 (tree), trial 2 (local), trial 1 (random).",
         "The study still improves: 4 of the last 6 finished trials improved on all before.",
+        "1 trial failed. Nothing says that their parameters are the reason.",
         "2 of 3 values (67%) lie within 1.96 standard deviations of what the expert expected; "
         "honest intervals hold 95 %.",
         "The trust region's side is 0.4 of the ranges now.",
@@ -214,6 +215,15 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
     ]
     assert (found.facts["n_intervals"], found.facts["n_covered"]) == (3, 2)
     json.dumps(found.facts, allow_nan=False)
+
+
+def test_a_study_that_avoids_failures(study: optuna.Study) -> None:
+    assert "failed" not in str(explain(study))
+    tell(study, None, "global", {"failures:inverse-square": []}, state=TrialState.PRUNED)
+    tell(study, None, "global", state=TrialState.FAIL)
+    found = explain(study)
+    assert (found.facts["n_failed"], found.facts["avoids_failures"]) == (2, True)
+    assert "\n2 trials failed. The models avoid points where that is likely.\n" in str(found)
 
 
 def test_a_study_that_no_longer_improves(study: optuna.Study) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from typing import Any
 from typing import get_args
 
+from optuna_hdbo._core.acquisition.constraints import FAILURES
 from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._story.opinions import in_words
@@ -15,6 +16,7 @@ from optuna_hdbo._story.queries import Origin
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
+from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.portfolio.experts import EXPERTS
 
@@ -48,6 +50,8 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "last_improvements": improved[-3:],
         "n_recent": len(recent),
         "n_recent_improvements": sum(q.improves for q in recent),
+        "n_failed": sum(has_failed(q.trial) for q in queries),
+        "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
         "n_intervals": len(errors),
         "n_covered": sum(error <= HONEST for error in errors),
         "region_length": next((x for x in lengths if x is not None and x > 0.0), None),
@@ -103,6 +107,11 @@ def _source(source: str) -> str:
 
 def _told_models(facts: Mapping[str, Any]) -> str:
     lines = []
+    if facts["n_failed"]:
+        avoids = "The models avoid points where that is likely."
+        unknown = "Nothing says that their parameters are the reason."
+        why = avoids if facts["avoids_failures"] else unknown
+        lines.append(f"{count(facts['n_failed'], 'trial')} failed. {why}")
     n, covered = facts["n_intervals"], facts["n_covered"]
     if n:
         lines.append(

@@ -31,7 +31,7 @@ from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import PrunedValues
 from optuna_hdbo._study.values import constraints_array
-from optuna_hdbo._study.values import ends_in_vain
+from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
@@ -189,10 +189,9 @@ class History:
         failed = trial.state == TrialState.FAIL
         # A trial may fail, or its worker be killed, before it has asked for every parameter.
         row = self._pending_row(trial, suggestion, space) if failed else space.encode(trial.params)
-        has_failed = failed or (self._use_pruned and ends_in_vain(trial))
         if row is not None:
             self._tried.add(row.tobytes())
-            if has_failed:
+            if failed or (self._use_pruned and has_failed(trial)):
                 self._failed[trial.number] = row
         if failed:
             return

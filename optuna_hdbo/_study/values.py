@@ -63,10 +63,10 @@ def constraints_array(
     return np.array(rows, np.float64).reshape(len(numbers), len(columns))
 
 
-def ends_in_vain(trial: FrozenTrial) -> bool:
-    """Tell whether a trial was pruned without a value: before any report, or at a NaN."""
+def has_failed(trial: FrozenTrial) -> bool:
+    """Tell whether a trial failed, or was pruned before any report or at a NaN."""
     if trial.state != TrialState.PRUNED:
-        return False
+        return trial.state == TrialState.FAIL
     last = trial.last_step
     return last is None or math.isnan(trial.intermediate_values[last])
 

@@ -36,7 +36,7 @@ FLOORS: Mapping[Kind, float] = MappingProxyType(
     {"few": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
 )
 """Share of the queries that every expert makes at least. It is larger where there are few columns
-and the whole domain can be searched. Chosen on the tuning problems."""
+and the whole domain can be searched."""
 
 
 class Credit(NamedTuple):

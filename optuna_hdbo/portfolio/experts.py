@@ -149,4 +149,4 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         "subspaces": Expert(lambda deterministic: MSUCB(), least=LEAST_SUBSPACE_COLUMNS),
     }
 )
-"""Every expert by name. The pseudo-counts were chosen on the tuning problems, 3 to 50 columns."""
+"""Every expert by name."""

@@ -57,7 +57,7 @@ MOST_CHANGED = 2.0
 
 EXPLORED = 0.3
 """Share of the queries that go to a branch that is drawn. Branches with few trials are drawn more
-often than others. This was added after two runs on the reported problem ``models``."""
+often than others."""
 
 N_FLAT, WIDEST = 64, 0.1
 """The best points, whose steps are known, and the largest distance at which two points with equal

@@ -29,6 +29,9 @@ CONSTRAINT_GROWTH = 0.08
 """A new fit of a constraint is due when observations have grown by this share."""
 
 
+FAILURES = "failures"
+"""First part of the keys under which fits of failures are recorded."""
+
 BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
 """The models of a constraint. Values that grow by orders of magnitude away from the border, such
 as those of a product, hide the border unless they are warped. Where they are smooth, warping costs
@@ -108,7 +111,7 @@ class ConstraintModels:
             ),
             numbers=numbers[order],
         )
-        new = Ensemble(self.kind, True, BELIEFS[:1], name="failures")
+        new = Ensemble(self.kind, True, BELIEFS[:1], name=FAILURES)
         ensemble = self._models.setdefault(-1, new)
         model = ensemble.believed(domain, part, BELIEFS[0], memory, CONSTRAINT_GROWTH)
         return [(model.posterior, -model.seen.shift / model.seen.scale)]

@@ -46,8 +46,7 @@ FAR, IN_CUBE, CHILD = range(3)
 around a point of the front, or children of the front, with volume measured from a near one."""
 
 TURNS = (FAR, CHILD, IN_CUBE, CHILD)
-"""What successive trials search, in turn. Chosen on problems for tuning, most of them instances of
-WFG with other numbers of parameters than the reported ones."""
+"""What successive trials search, in turn."""
 
 N_CHILDREN = 600
 """Children of the front that a trial chooses from."""

@@ -37,7 +37,7 @@ from optuna_hdbo._core.outputs import warped_output
 
 LEAST_SHARE, ODDS_PER_NAT = 0.04, 0.5
 """Share of the queries that even the worst of several models gets, and how the odds of two models
-grow with the difference of their evidence. Both were chosen on the tuning problems."""
+grow with the difference of their evidence."""
 
 QUERY_GROWTH, GROWTH_OF_SEVERAL = 0.025, 0.08
 """Share of new observations after which a model is fitted again: one that is alone, and each of
