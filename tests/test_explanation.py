@@ -206,7 +206,7 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
         "  tree            2             1",
         "Last improvements, the latest first: trial 3 (tree), trial 2 (local), trial 1 (random).",
         "The study still improves: 4 of the last 6 finished trials improved on all before.",
-        "1 trial failed. Nothing says that their parameters are the reason.",
+        "1 trial failed. Their parameters do not tell why.",
         "2 of 3 values (67%) lie within 1.96 standard deviations of what the expert expected; "
         "honest intervals hold 95 %.",
         "The trust region's side is 0.4 of the ranges now.",

@@ -267,8 +267,8 @@ MOST_TESTED = 150
 def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray, level: float = LEVEL) -> bool:
     """Tell whether failed points (k, D) are elsewhere than points X (n, D).
 
-    This is a permutation test. Its statistic is the sum of the squared correlations of failures
-    with all columns and choices, and half of those with the squares of the centred columns.
+    The statistic of this permutation test is the sum of squared correlations of failures with all
+    columns and choices, and half of those with the squares of the centred columns.
     """
     if len(failed) < 2 or not len(X):
         return False

@@ -109,7 +109,7 @@ def _told_models(facts: Mapping[str, Any]) -> str:
     lines = []
     if facts["n_failed"]:
         avoids = "The models avoid points where that is likely."
-        unknown = "Nothing says that their parameters are the reason."
+        unknown = "Their parameters do not tell why."
         why = avoids if facts["avoids_failures"] else unknown
         lines.append(f"{count(facts['n_failed'], 'trial')} failed. {why}")
     n, covered = facts["n_intervals"], facts["n_covered"]

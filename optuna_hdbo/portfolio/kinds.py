@@ -12,7 +12,7 @@ FEW_COLUMNS = 10
 
 MANY_COLUMNS = 60
 """From this many columns on it gets less credit, too, and models are fitted half as often as those
-of single samplers. With fewer columns that saved little time and gained nothing."""
+of single samplers."""
 
 Kind = Literal["few", "few mixed", "medium", "many"]
 """How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""

@@ -70,7 +70,7 @@ FADING, FADING_OF_MANY = 1.0, 0.3
 
 BACK = 0.9
 """A search that moves a few of many columns ends where its best point has this correlation with
-the best one of all. It would only find the same optimum again."""
+the best one of all."""
 
 MOST_RANDOM = 10
 """A search afresh begins with three more random points than it has columns, at most this many."""
