@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import optuna
 import pytest
@@ -11,6 +12,7 @@ from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
 
+from optuna_hdbo._core import observations
 from optuna_hdbo._core import points
 
 
@@ -88,3 +90,32 @@ def test_failures_of_several_objectives_are_learned() -> None:
             study.optimize(both, affordable(40, 16))
             n_failed.append(sum(trial.values is None for trial in study.trials))
     assert n_failed[0] < n_failed[1] or INTERPRETED
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
+@pytest.mark.parametrize("name", ["HDBOSampler", "BaMSOOSampler"])
+@pytest.mark.parametrize("penalty", [1e6, math.inf])
+def test_a_study_goes_on_alike_once_penalties_count_as_chance(
+    name: str, penalty: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+
+    def by_chance(*args: Any) -> Any:
+        found.append(points.by_chance(*args))
+        return found[-1]
+
+    monkeypatch.setattr(observations, "by_chance", by_chance)
+
+    def objective(trial: optuna.Trial) -> float:
+        value = bowl(trial, lambda: 0.5)
+        return penalty if trial.number % 5 == 3 else value
+
+    kept, resumed = (
+        optuna.create_study(study_name="one", sampler=SAMPLERS[name](seed=2)) for _ in range(2)
+    )
+    kept.optimize(objective, 50)
+    assert {bool(marks.any()) for marks in found} == {True, False}
+    for _ in range(50):
+        resumed.sampler = SAMPLERS[name](seed=2)
+        resumed.optimize(objective, 1)
+    assert [t.params for t in resumed.trials] == [t.params for t in kept.trials]
