@@ -285,9 +285,8 @@ def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray, level: floa
 
 def by_chance(domain: Domain, X: FloatArray, penalties: BoolArray) -> BoolArray:
     """Mark the penalties (n,) among points X (n, D), unless they are elsewhere or few."""
-    failed, others = X[penalties], X[~penalties]
-    known = len(X) >= LEAST_KNOWN and len(failed) >= FEWEST_BY_CHANCE and len(others) > 0
-    if known and not are_elsewhere(domain, failed, others, LEVEL_BY_CHANCE):
+    known = len(X) >= LEAST_KNOWN and FEWEST_BY_CHANCE <= np.count_nonzero(penalties) < len(X)
+    if known and not are_elsewhere(domain, X[penalties], X[~penalties], LEVEL_BY_CHANCE):
         return penalties
     return np.zeros_like(penalties)
 

@@ -58,9 +58,11 @@ def constraints_array(
     told: Mapping[int, Mapping[str, float]], names: Collection[str], numbers: IntArray
 ) -> FloatArray:
     """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
-    columns, known = sorted(names), map(told.get, numbers.tolist())
-    rows = [[(one or {}).get(name, math.nan) for name in columns] for one in known]
-    return np.array(rows, np.float64).reshape(len(numbers), len(columns))
+    columns = sorted(names)
+    if not columns:
+        return np.empty((len(numbers), 0))
+    known = [told.get(number, {}) for number in numbers.tolist()]
+    return np.array([[one.get(name, math.nan) for name in columns] for one in known])
 
 
 def has_failed(trial: FrozenTrial) -> bool:
