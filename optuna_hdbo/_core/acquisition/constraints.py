@@ -15,6 +15,7 @@ from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
@@ -53,15 +54,15 @@ class ConstraintModels:
     """
 
     kind: str = "matern52"
-    _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
+    _models: dict[str, Ensemble] = field(default_factory=dict, init=False)
 
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
         """Return what is known of the constraints, with models fitted anew if that is due.
 
         A constraint that no trial has violated needs no model.
         """
-        constraints = self._no_failure(domain, seen, memory)
         merit = merits(seen)
+        constraints = self._no_failure(domain, seen, merit, memory)
         if not seen.constraints.shape[1]:
             return Feasibility(merit, seen.feasible, constraints)
         for j, column in enumerate(finite_constraints(seen).T):
@@ -86,7 +87,7 @@ class ConstraintModels:
         return Feasibility(merit, feasible, constraints)
 
     def _no_failure(
-        self, domain: Domain, seen: Observations, memory: Memory
+        self, domain: Domain, seen: Observations, merit: FloatArray, memory: Memory
     ) -> list[tuple[Posterior, float]]:
         """Return the constraint that is 1 where trials failed and -1 where they have a value.
 
@@ -95,7 +96,7 @@ class ConstraintModels:
         failures = seen.failures
         if failures is None or not failures.are_elsewhere or not len(failures.X):
             return []
-        rows = modelled_rows(merits(seen))
+        rows = modelled_rows(merit)
         known = seen if rows is None else seen.at(rows)
         failures = failures.at(np.arange(len(failures.X))[-MOST_MODELLED // 2 :])
         numbers = np.concatenate([known.numbers, failures.numbers])
@@ -111,17 +112,18 @@ class ConstraintModels:
             ),
             numbers=numbers[order],
         )
-        new = Ensemble(self.kind, True, BELIEFS[:1], name=FAILURES)
-        ensemble = self._models.setdefault(-1, new)
-        model = ensemble.believed(domain, part, BELIEFS[0], memory, CONSTRAINT_GROWTH)
+        ensemble = self._ensemble(FAILURES)
+        model = ensemble.believed(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
         return [(model.posterior, -model.seen.shift / model.seen.scale)]
+
+    def _ensemble(self, name: str) -> Ensemble:
+        return self._models.setdefault(name, Ensemble(self.kind, True, BELIEFS, name=name))
 
     def _modelled(
         self, j: int, domain: Domain, part: Observations, memory: Memory
     ) -> tuple[Posterior, float]:
         """Return the posterior of constraint j, and the largest value that it admits."""
-        new = Ensemble(self.kind, True, BELIEFS, name=f"constraint{j}")
-        ensemble = self._models.setdefault(j, new)
+        ensemble = self._ensemble(f"constraint{j}")
         plain, warped = (
             ensemble.believed(domain, part, belief, memory, CONSTRAINT_GROWTH, compared=True)
             for belief in BELIEFS

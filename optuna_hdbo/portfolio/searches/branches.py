@@ -20,6 +20,7 @@ from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
@@ -78,16 +79,22 @@ def _search(
     columns = np.flatnonzero(moved)
     key = _key(domain, best)
     records = [record for record in seen.records if record.data.get(BRANCH) == key]
-    pending, failures = seen.pending, seen.failures
-    here = (_deciding_values(domain, pending) == best[domain.deciding]).all(axis=1)
-    if failures is not None:
-        of_best = _deciding_values(domain, failures.X) == best[domain.deciding]
-        failures = failures.at(np.flatnonzero(of_best.all(axis=1)))
-    of_branch = replace(seen.at(rows), pending=pending[here], records=records, failures=failures)
+    of_branch = replace(
+        seen.at(rows),
+        pending=seen.pending[_rows_of(domain, best, seen.pending)],
+        records=records,
+        failures=seen.failures and seen.failures.at(_rows_of(domain, best, seen.failures.X)),
+    )
     own = observed_in(of_branch, columns)
     began = records[0].number if records else seen.step
     part = restricted(replace(domain, gates={}), columns)
     return Search(began, part, own, columns, best, len(rows), {BRANCH: key})
+
+
+def _rows_of(domain: Domain, x: FloatArray, X: FloatArray) -> IntArray:
+    """Return the rows of points X (m, D) in the branch of x (D,)."""
+    same = _deciding_values(domain, X) == x[domain.deciding]
+    return np.flatnonzero(same.all(axis=1))
 
 
 def _key(domain: Domain, x: FloatArray) -> Mapping[str, float]:
