@@ -13,10 +13,10 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
-from optuna_hdbo._study.observed import maximised
-from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import maximised
+from optuna_hdbo._study.values import observed
 from optuna_hdbo.importance import fitted_posterior
 
 

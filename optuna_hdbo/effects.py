@@ -23,9 +23,9 @@ from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import observed
 
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
-    from optuna_hdbo._study.observed import Target
+    from optuna_hdbo._study.values import Target
 
 
 FENCE = 10.0

@@ -24,10 +24,10 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.observed import Target
-from optuna_hdbo._study.observed import maximised
-from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import Target
+from optuna_hdbo._study.values import maximised
+from optuna_hdbo._study.values import observed
 
 
 if TYPE_CHECKING:

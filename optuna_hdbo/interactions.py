@@ -18,7 +18,7 @@ from optuna_hdbo.effects import natural
 if TYPE_CHECKING:
     from optuna.study import Study
 
-    from optuna_hdbo._study.observed import Target
+    from optuna_hdbo._study.values import Target
 
 
 Verdict = Literal["strong", "weak", "none", "too early to say"]

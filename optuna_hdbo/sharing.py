@@ -16,7 +16,7 @@ from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.packed import compared
 from optuna_hdbo._core.models.groupings.sampling import together
 from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._study.observed import observed
+from optuna_hdbo._study.values import observed
 from optuna_hdbo.effects import assessed
 from optuna_hdbo.effects import ordinary
 

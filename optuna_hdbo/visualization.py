@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
     from plotly.graph_objects import Figure
 
-    from optuna_hdbo._study.observed import Target
+    from optuna_hdbo._study.values import Target
 
 
 FIGURE_IDS = {

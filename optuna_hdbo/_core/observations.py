@@ -215,13 +215,20 @@ class Observations:
 
         Of a single objective, ``penalties (n,)`` that are due to chance count as failed.
         """
-        seen = self
-        if penalties is not None and self.objectives is None:
-            lost = by_chance(domain, self.X, penalties)
-            if lost.any():
-                rows = zip(self.numbers[lost].tolist(), self.X[lost], strict=True)
-                failed, seen = {**failed, **dict(rows)}, self.at(np.flatnonzero(~lost))
-        return replace(seen, failures=Failures.among(domain, seen.X, failed))
+        seen = replace(self, failures=Failures.among(domain, self.X, failed))
+        if penalties is None or self.objectives is not None:
+            return seen
+        return seen.without(domain, by_chance(domain, self.X, penalties))
+
+    def without(self, domain: Domain, lost: BoolArray) -> Observations:
+        """Return the same with the trials of ``lost (n,)`` rows counted as failed."""
+        if not lost.any():
+            return self
+        points = dict(zip(self.numbers[lost].tolist(), self.X[lost], strict=True))
+        if self.failures is not None:
+            points |= zip(self.failures.numbers.tolist(), self.failures.X, strict=True)
+        seen = self.at(np.flatnonzero(~lost))
+        return replace(seen, failures=Failures.among(domain, seen.X, points))
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
@@ -302,11 +309,10 @@ def focused(values: FloatArray, feasible: BoolArray) -> FloatArray:
     """Return the values of a long study, clipped from below.
 
     In long studies the best values differ by less than a thousandth of the standard deviation of
-    all values, which the startup dominates. A model cannot tell them apart then, and its
-    suggestions stop improving. So values are clipped at the one that ranks ``MOST_MODELLED / 2``
-    among the feasible ones: how poor the poorer ones are does not matter any more. Short studies
-    are not changed, nor are those in which fewer rows are ``feasible (n,)``, because better
-    infeasible values would hide the differences between the feasible ones.
+    all values. A model cannot tell them apart then. So values are clipped at the one that ranks
+    ``MOST_MODELLED / 2`` among the feasible ones. Short studies are not changed, nor are those in
+    which fewer rows are ``feasible (n,)``, because better infeasible values would hide the
+    differences between the feasible ones.
     """
     half = MOST_MODELLED // 2
     good = values[feasible]

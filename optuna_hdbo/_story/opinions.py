@@ -18,9 +18,9 @@ from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
-from optuna_hdbo._study.observed import maximised
-from optuna_hdbo._study.observed import observed
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import maximised
+from optuna_hdbo._study.values import observed
 from optuna_hdbo._study.values import signs_of
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 

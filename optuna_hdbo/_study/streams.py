@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 class StudyStreams:
     """Streams of one seed, with other numbers for each study that a sampler begins.
 
-    The first study that a sampler begins has number 0, the second one number 1, and so on. The
-    number is stored with the study, where other workers and later processes read it. So two
-    studies of one sampler have different points, and a study that is resumed has the same.
+    The studies that a sampler begins are numbered from 0. The number is stored with the study,
+    where other workers and later processes read it. So two studies of one sampler have different
+    points, and a study that is resumed has the same.
 
     Storages cannot compare and set in one step. Two workers that begin a study at the same
-    moment may therefore write different numbers. So a number that was written is read again at the
-    next trial, and from then on both have the one that was written last. They would only differ
-    if they had begun unequal numbers of studies before. Their points differ in any case,
-    because random numbers also depend on the number of the trial.
+    moment may write different numbers. So a number that was written is read again at the next
+    trial, and from then on both have the one that was written last. Their points differ in any
+    case, because random numbers also depend on the number of the trial.
 
     Parameters
     ----------

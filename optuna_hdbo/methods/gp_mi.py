@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
@@ -23,7 +24,6 @@ from optuna_hdbo._core.acquisition.confidence import gained
 from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
-from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition
 from optuna_hdbo._core.checks import check_group_sizes

@@ -15,12 +15,12 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import merits
-from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number

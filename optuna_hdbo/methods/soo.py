@@ -19,7 +19,7 @@ from optuna_hdbo._core.tree.nodes import DEPTH_LIMITS
 from optuna_hdbo._core.tree.nodes import DepthLimit
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
-from optuna_hdbo._core.tree.search import TreeSearch
+from optuna_hdbo._core.tree.replay import TreeSearch
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

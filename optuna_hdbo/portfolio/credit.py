@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
 from types import MappingProxyType
+from typing import Literal
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo.portfolio.kinds import Kind
+from optuna_hdbo.methods.base import Domain
 
 
 KEY = "expert"
@@ -31,6 +32,16 @@ FORGETTING = 0.9
 WORTHWHILE = 1e-3
 """Smallest gain that counts as a success, divided by the distance of the best value to the median
 of the better half. Smaller gains refine what is known."""
+
+FEW_COLUMNS = 10
+"""Below this many columns the whole domain can be searched: the local expert gets less credit."""
+
+MANY_COLUMNS = 60
+"""From this many columns on it gets less credit, too, and models are fitted half as often as those
+of single samplers."""
+
+Kind = Literal["few", "few mixed", "medium", "many"]
+"""How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""
 
 FLOORS: Mapping[Kind, float] = MappingProxyType(
     {"few": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
@@ -160,3 +171,30 @@ def order(
         first = names[int(rng.integers(len(names)))]
         ranked = [first, *(name for name in ranked if name != first)]
     return ranked
+
+
+def is_mixed(domain: Domain) -> bool:
+    """Tell whether a domain has few columns, some but not all discrete, and all always active.
+
+    Most models that are tuned have such a domain. There the global expert makes most queries.
+    """
+    some = bool(domain.discrete.any()) and not bool(domain.discrete.all())
+    return some and domain.breadth < FEW_COLUMNS and not domain.gates
+
+
+def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
+    """Return the kind of a domain.
+
+    A part of a mixed one, like a box in which integers have one value only, is mixed as well.
+
+    Parameters
+    ----------
+    domain : Domain
+    whole : Domain or None
+        The one that it is a part of.
+    """
+    if is_mixed(domain if whole is None else whole):
+        return "few mixed"
+    if domain.breadth < FEW_COLUMNS:
+        return "few"
+    return "many" if domain.breadth >= MANY_COLUMNS else "medium"

@@ -16,10 +16,10 @@ from optuna_hdbo.methods.gp_ucb import GPUCB
 from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.turbo import TuRBO
 from optuna_hdbo.methods.vs_bo import VSBO
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
+from optuna_hdbo.portfolio.credit import MANY_COLUMNS
 from optuna_hdbo.portfolio.credit import Credit
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
-from optuna_hdbo.portfolio.kinds import MANY_COLUMNS
-from optuna_hdbo.portfolio.kinds import Kind
+from optuna_hdbo.portfolio.credit import Kind
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.quadratic import n_coefficients
 from optuna_hdbo.portfolio.steps import Stepped

@@ -16,8 +16,8 @@ from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.turbo import LENGTH
+from optuna_hdbo.portfolio.credit import kind_of
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.kinds import kind_of
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import repeat
 from optuna_hdbo.portfolio.panel import QUERY

@@ -18,8 +18,8 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.base import shown_to
 from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.credit import Kind
 from optuna_hdbo.portfolio.experts import EXPERTS
-from optuna_hdbo.portfolio.kinds import Kind
 
 
 REFINED = 1e-3

@@ -1,12 +1,9 @@
 """The expert for smooth valleys: a quadratic model around the best point, along any direction.
 
-Methods of local optimisation fit a quadratic function to the points around the best one and go to
-its minimum: NEWUOA and BOBYQA (Powell 2006, 2009), and lq-CMA-ES (Hansen 2019). A Gaussian process
-with one lengthscale per column has to learn a valley that is not along an axis point by point.
-Here the quadratic function is a Gaussian process too, see :mod:`optuna_hdbo._core.gp.taylor`. So
-few points are enough to begin with, and the model says how sure it is.
-
-It is asked only while it explains the values that it has not seen.
+Methods of local optimisation do so: NEWUOA and BOBYQA (Powell 2006, 2009), and lq-CMA-ES (Hansen
+2019). Here the quadratic function is a Gaussian process, see :mod:`optuna_hdbo._core.gp.taylor`.
+So few points are enough to begin with, and the model says how sure it is. It is asked only while
+it explains the values that it has not seen.
 """
 
 from __future__ import annotations

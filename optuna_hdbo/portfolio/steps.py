@@ -1,16 +1,11 @@
 """The steps expert: points spread around the best ones, where the objective has steps.
 
-An error rate that is counted on some hundred samples has few values. Many settings share one, and
-it jumps from one setting to the next without a trend. A Gaussian process takes the jumps for
-noise. Its best points are then close together, on one step, so each of them has the same value
-again. But the jumps are not noise: equal settings give equal values, and another setting near the
-best ones may be better by luck alone.
-
-So this expert counts the noise as a part of what may be gained. It does so only where nothing is
-known nearby: the values of close points are known already. The improvement is on the best observed
-value, because that value is no lucky measurement here. Steps that are known are left out. A part
-of the queries goes to branches with few trials: a model that explains the jumps by noise is sure
-too early which branch is best.
+Error rates jump from one setting to the next. A Gaussian process takes the jumps for noise, and
+its best points are close together, on one step. But equal settings have equal values, and another
+setting near the best ones may be better by luck alone. So this expert counts the noise as a part
+of what may be gained, where nothing is known nearby. The improvement is on the best observed
+value. Steps that are known are left out. A part of the queries goes to branches with few trials,
+because the model is sure too early which branch is best.
 """
 
 from __future__ import annotations
@@ -39,8 +34,7 @@ LEAST_REPEATED = 0.1
 """Where at least this share of the better half repeats a value, the objective has steps."""
 
 APART = 0.01
-"""Points repeat a value only if they differ by more than this in a column. Points that are closer
-may have equal values because of rounding."""
+"""Points repeat a value only if they differ by more than this in a column."""
 
 N_NEAR, N_UNIFORM = 256, 256
 """Candidates around the best points, and in the whole domain."""

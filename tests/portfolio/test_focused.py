@@ -22,8 +22,8 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
 from optuna_hdbo.portfolio.hdbo import HDBO
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import MOST_REFINED
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import WINDOW

@@ -28,9 +28,9 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import WINDOW
 from optuna_hdbo.portfolio.panel import Panel

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.sum import climbed_from
+from optuna_hdbo._core.acquisition.analytic import climbed_from
 from optuna_hdbo._core.checks import is_number
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.analytic import Analytic
-from optuna_hdbo._core.acquisition.sum import Acquisition
-from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior

@@ -18,8 +18,8 @@ from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fronts import Boxes
-from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.posterior import PosteriorAt
 from optuna_hdbo._jit import hypervolume as jit
 
 

@@ -16,8 +16,8 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.mahalanobis import PRIOR
 from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
 from optuna_hdbo._core.embeddings.mahalanobis import log_posterior
-from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.posterior import PosteriorAt
 from optuna_hdbo._core.observations import modelled
 from optuna_hdbo._jit import acquisition as jit
 

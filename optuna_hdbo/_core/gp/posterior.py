@@ -1,4 +1,4 @@
-"""Exact Gaussian processes given observations: factors that grow, means and variances."""
+"""Exact Gaussian processes given observations: factors that grow, means, variances, gradients."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Posterior:
 
     def log_predictive(self) -> float:
         """Return the mean log density of an observed value given all the others."""
-        residual, inverse = self._left_out()
+        residual, inverse = self.left_out()
         log_density = 0.5 * (np.log(inverse) - residual**2 * inverse)
         return float(log_density.mean()) - 0.5 * float(np.log(2.0 * np.pi))
 
@@ -144,9 +144,9 @@ class Posterior:
 
         It is negative where these means are worse than the mean of the values of ``rows (n,)``.
         """
-        return explained(self._left_out()[0][rows], self.y[rows])
+        return explained(self.left_out()[0][rows], self.y[rows])
 
-    def _left_out(self) -> tuple[FloatArray, FloatArray]:
+    def left_out(self) -> tuple[FloatArray, FloatArray]:
         """Return each value's error, and its inverse variance, given all others; shapes (n,)."""
         n = len(self.y)
         inverse = np.einsum("ij,ij->j", self.linv[:n, :n], self.linv[:n, :n])
@@ -178,3 +178,44 @@ class Posterior:
         V = K @ self.linv[:n, :n].T
         variance = kernel.variance - np.einsum("ij,ij->i", V, V)
         return K @ self.alpha, np.maximum(variance, 1e-10 * kernel.variance)
+
+
+class PosteriorAt:
+    """The mean and the variance of a posterior, or of a component of it, at some points.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    Z : FloatArray, shape (m, D)
+    kernel : Kernel or None
+        :meth:`Kernel.only` of a group, for its component.
+
+    Attributes
+    ----------
+    mean, variance : FloatArray, shape (m,)
+    """
+
+    def __init__(self, posterior: Posterior, Z: FloatArray, kernel: Kernel | None = None) -> None:
+        n = len(posterior.X)
+        if kernel is None or kernel is posterior.kernel:
+            kernel, self._known = posterior.kernel, posterior.features
+        else:
+            self._known = kernel.features(posterior.X)
+        self._kernel = kernel
+        self._features = kernel.features(Z)
+        self._linv, self._alpha = posterior.linv[:n, :n], posterior.alpha
+        K = kernel.cross_of(self._known, self._features)
+        self._V = K @ self._linv.T
+        variance = kernel.variance - np.einsum("ij,ij->i", self._V, self._V)
+        floor = 1e-10 * kernel.variance
+        self._floored = variance < floor
+        self.mean: FloatArray = K @ self._alpha
+        self.variance: FloatArray = np.maximum(variance, floor)
+
+    def gradients(self, by_mean: FloatArray, by_variance: FloatArray) -> FloatArray:
+        """Return the gradients (m, D) of a function with these derivatives (m,)."""
+        by_variance = np.where(self._floored, 0.0, by_variance)
+        W = np.outer(by_mean, self._alpha)
+        W -= (2.0 * by_variance[:, None] * self._V) @ self._linv
+        by_feature = self._kernel.pull_back(self._known, self._features, W)
+        return self._kernel.by_columns(by_feature)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.gp.batch import PosteriorAt
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.posterior import PosteriorAt
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.lazy import cached_property

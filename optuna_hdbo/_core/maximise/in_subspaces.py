@@ -8,9 +8,9 @@ from dataclasses import field
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.analytic import Analytic
-from optuna_hdbo._core.acquisition.sum import Acquisition
-from optuna_hdbo._core.acquisition.sum import terms
+from optuna_hdbo._core.acquisition.analytic import terms
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray

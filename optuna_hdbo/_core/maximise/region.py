@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
-from optuna_hdbo._core.acquisition.sum import Acquisition
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray

@@ -13,6 +13,7 @@ long as nothing that they depend on has changed.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.points import RowIndex
+from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.tree.log import KEY
 from optuna_hdbo._core.tree.log import Entry
 from optuna_hdbo._core.tree.log import TreeLog
@@ -36,6 +38,8 @@ from optuna_hdbo._core.tree.walk import State
 from optuna_hdbo._core.tree.walk import Walk
 from optuna_hdbo._jit.tree import Rule
 
+
+_logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 N_SAVED = 3
 """States that are kept for histories that change in their middle."""
@@ -210,3 +214,44 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
         n = int(different[0]) if len(different) else n
     changed = [seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)]
     return min(changed, default=math.inf)
+
+
+@dataclass(eq=False)
+class TreeSearch:
+    """Asks a replayed tree for its next node, and does without one where nothing is left.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method, in its random stream and in the log.
+    replay : Replay
+    """
+
+    name: str
+    replay: Replay
+    _warned: bool = field(default=False, init=False)
+
+    def next(
+        self, domain: Domain, seen: Observations, streams: Streams
+    ) -> tuple[FloatArray, dict[str, Any], dict[str, float]]:
+        """Return the next point (D,), and what to record and to report with it."""
+        grown = self.replay.grow(domain, seen)
+        tree = grown.tree
+        report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
+        if grown.node is not None:
+            report["depth"] = float(grown.depth)
+            return grown.x.copy(), grown.record, report
+        if grown.idle and not self._warned:
+            self._warned = True
+            _logger.warning(
+                f"The tree of {self.name} has no cell left to split: every configuration of the "
+                f"search space is known. From trial {seen.step} on, known ones are repeated."
+            )
+        rng = streams.generator(self.name, seen.step)
+        return _unlike(domain.sample(rng, 64), seen.pending), grown.record, report
+
+
+def _unlike(X: FloatArray, taken: FloatArray) -> FloatArray:
+    """Return the first row of X that is not among ``taken``, or the first one."""
+    free = ~(X[:, None, :] == taken[None, :, :]).all(axis=2).any(axis=1)
+    return np.array(X[int(np.argmax(free))])

@@ -14,7 +14,7 @@ from optuna_hdbo._core.checks import check_branching
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
-from optuna_hdbo._core.tree.search import TreeSearch
+from optuna_hdbo._core.tree.replay import TreeSearch
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams

@@ -14,12 +14,12 @@ from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.analytic import Acquisition
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.analytic import Sum
+from optuna_hdbo._core.acquisition.analytic import terms
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
-from optuna_hdbo._core.acquisition.sum import Acquisition
-from optuna_hdbo._core.acquisition.sum import Sum
-from optuna_hdbo._core.acquisition.sum import terms
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number

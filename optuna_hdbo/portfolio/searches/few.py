@@ -1,12 +1,10 @@
 """Short local searches of the few columns that matter, where a fit explains the objective by them.
 
-They take the place of the searches afresh of :mod:`optuna_hdbo.portfolio.searches.restart`. One
-follows the other. Each begins at random points. It goes on with the largest expected improvement
-on its own best point, in a box around that. It ends soon after it stops improving, or where it
-comes back to the best point of all. The lengthscales are those of the fit to all trials, so that
-some ten queries are enough to find out how good an optimum is. Level and spread of the values are
-those of its own trials. Far from all optima these are tiny beside those of the better trials, and
-with the spread of all trials, a search would go where little is known instead of uphill.
+They take the place of the searches afresh of :mod:`optuna_hdbo.portfolio.searches.restart`. Each
+begins at random points, and goes on with the largest expected improvement on its own best point,
+in a box around that. It ends soon after it stops improving, or where it comes back to the best
+point of all. The lengthscales are those of the fit to all trials, level and spread of the values
+those of its own trials. Far from all optima these are tiny beside those of the better trials.
 
 A column that does not matter around the best point may do so at another optimum. So the random
 points differ from the best one in all columns. What they show is learned by the next fit.
@@ -37,7 +35,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.searches import influence
 from optuna_hdbo.portfolio.searches import restart
@@ -69,8 +67,7 @@ LONGEST = 30.0
 """Largest lengthscale that counts for the sides of the box, divided by the smallest one."""
 
 BASIN = 0.5
-"""A search does not see the trials that have this correlation with the best point of all. From
-most points the model would lead it back there."""
+"""A search does not see the trials that have this correlation with the best point of all."""
 
 LEAST_SPREAD = 1e-8
 """Least factor of the fit's variances that suits a search's values: they may all be equal."""

@@ -15,7 +15,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
 
 
 FIT = "restart:fit"

@@ -1,14 +1,11 @@
 """Restarts: once nothing improves any more, another search begins that does not use the first one.
 
-Experts that have converged only add digits to the best point. If they have found the second-best
-optimum, no query leads away from it. So a part of the queries goes to a search afresh. It begins
-with random points. After that its experts see only these points and their own queries. Once such a
-search has converged as well, another one begins. In few columns this part is small as long as the
-first search has stalled without refining its best point. If there are many columns, a search
-afresh moves the few that matter under a fit, and leaves the others at their best values. It is
-short then, and ends where it comes back to the best point. Where that fit explains the objective,
-the searches of :mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter,
-there is no search afresh: it would need too many trials to find anything.
+A part of the queries goes to a search afresh. It begins with random points, and its experts see
+only these and their own queries. Once it has converged as well, another one begins. In few columns
+this part is small as long as the first search has stalled without refining its best point. If
+there are many columns, a search afresh moves the few that matter under a fit, and ends where it
+comes back to the best point. Where that fit explains the objective, the searches of
+:mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is none.
 """
 
 from __future__ import annotations
@@ -32,8 +29,8 @@ from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
-from optuna_hdbo.portfolio.kinds import FEW_COLUMNS
-from optuna_hdbo.portfolio.kinds import kind_of
+from optuna_hdbo.portfolio.credit import FEW_COLUMNS
+from optuna_hdbo.portfolio.credit import kind_of
 from optuna_hdbo.portfolio.panel import n_recent
 from optuna_hdbo.portfolio.searches import influence
 
@@ -48,15 +45,13 @@ ENOUGH = 1e-2
 """Smallest gain that is enough, divided by the distance of the best value to the median."""
 
 ENOUGH_OF_MANY = 3e-2
-"""The same where a search afresh moves a few of many columns. The other columns slow the last
-digits of the first search, so that it converges late."""
+"""The same where a search afresh moves a few of many columns: the others slow the last digits."""
 
 SHARE = 2.0 / 3.0
 """Share of the queries that the first search afresh makes once the study has converged."""
 
 SHARE_UNREFINED = 0.15
-"""The same in few columns until the first search refines the best point. It has not converged
-before that, it is only slow."""
+"""The same in few columns until the first search refines the best point."""
 
 LEAST_REFINED = 3
 """So many of its last queries have to be refinements for that."""

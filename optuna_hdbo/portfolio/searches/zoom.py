@@ -1,17 +1,10 @@
 """Zooming in: once little improves, experts search a box around the best trial as if it were all.
 
-Where an objective has many local optima, models of the whole domain take them for noise. They
-suggest points where the trend is best, and the local optimum beside the best point is hardly ever
-found. In a small box a valley is as wide as the domain. So a part of the queries goes to a box:
-its experts see the trials in it, in its coordinates, and know nothing else. A box in which nothing
-improves gives way to a smaller one around the best point.
-
-How many queries it gets is decided as between experts, by its rate of success. There is no box
-while a quadratic model explains the values around the best point: a smooth valley is followed
-better by models of the whole domain.
-
-The box is read from the trials' records, so it is the same for every worker and in a resumed
-study.
+Models of the whole domain take many local optima for noise. In a small box a valley is as wide as
+the domain. The experts of a box see the trials in it, in its coordinates, and know nothing else. A
+box in which nothing improves gives way to a smaller one around the best point. How many queries it
+gets is decided as between experts, by its rate of success. There is none while a quadratic model
+explains the values around the best point. The box is read from the trials' records.
 """
 
 from __future__ import annotations

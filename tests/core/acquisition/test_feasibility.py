@@ -15,9 +15,9 @@ from histories import make_domain
 from scipy.stats import norm
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
-from optuna_hdbo._core.acquisition.sum import Sum
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior

@@ -8,7 +8,7 @@ from histories import make_domain
 from histories import make_kernel
 from histories import make_posterior
 
-from optuna_hdbo._core.gp.batch import PosteriorAt
+from optuna_hdbo._core.gp.posterior import PosteriorAt
 
 
 @pytest.mark.parametrize("columns", [(None, None, None), (None, "3", 5)])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
-from optuna_hdbo._core.acquisition.sum import Sum
+from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.maximise import subspaces as subspace
 from optuna_hdbo._core.maximise.in_subspaces import SubspaceEffort

@@ -13,7 +13,7 @@ from histories import make_domain
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
-from optuna_hdbo._core.tree.search import TreeSearch
+from optuna_hdbo._core.tree.replay import TreeSearch
 from optuna_hdbo.methods.soo import SOO
 
 

@@ -24,8 +24,7 @@ DEGREE = {1: 10, 2: 7, 3: 6}
 
 MOST_CHOICES = {1: 64, 2: 32, 3: 8}
 """Choices of a categorical column that are told apart, by the number of a term's columns. Of more
-choices the most frequent ones are, and all others count as one. A pair of columns with 100 choices
-each would have 9801 features otherwise, which no study has the trials for."""
+choices the most frequent ones are, and all others count as one."""
 
 MANY_COLUMNS, DEGREE_OF_MANY, CHOICES_OF_MANY = 64, 5, 6
 """With more columns than this, no degree is larger, and no more choices are told apart where

@@ -1,9 +1,8 @@
 """A climb over all groupings: columns begin alone, and join where the evidence is convincing.
 
 Neighbours of a grouping have two groups merged, a column taken out of its group, a column moved to
-another one, or two columns exchanged. There are hundreds, and scoring one takes a Cholesky factor.
-So they are ranked by the derivative of the log evidence towards them, for which all share one
-inverse matrix, and only the first few are scored. Before a climb ends, all splits are scored too.
+another one, or two columns exchanged. They are ranked by the derivative of the log evidence, and
+only the first few are scored. Before a climb ends, all splits are scored too.
 
 Where three columns interact, two of them together often gain less than a join costs, and the climb
 stops. So the most promising merges are then made although they lose, one after the other, and the
