@@ -226,6 +226,20 @@ def test_a_study_that_avoids_failures(study: optuna.Study) -> None:
     assert "\n2 trials failed. The models avoid points where that is likely.\n" in str(found)
 
 
+def test_outliers_are_named(study: optuna.Study) -> None:
+    for numbers in ([9], [], [1, 0, 5]):
+        tell(study, 5.0, "global", {"outliers": {"n": 40, "numbers": numbers}})
+        found = explain(study)
+        assert found.facts["outliers"] == numbers
+        assert ("leave out" in str(found)) == bool(numbers)
+    sentence = (
+        "Models leave out the values of 3 trials, which are far worse than the others suggest"
+    )
+    assert f"\n{sentence}: 1, 0, 5.\n" in str(found)
+    tell(study, 5.0, "global", {"outliers": {"n": 80, "numbers": list(range(30))}})
+    assert "suggest: ..., 20, 21, 22, 23, 24, 25, 26, 27, 28, 29." in str(explain(study))
+
+
 def test_a_study_that_no_longer_improves(study: optuna.Study) -> None:
     for _ in range(20):
         tell(study, 5.0, "global")

@@ -18,6 +18,7 @@ from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
+from optuna_hdbo.portfolio import outliers
 from optuna_hdbo.portfolio.experts import EXPERTS
 
 
@@ -43,6 +44,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     improved = [[q.trial.number, q.expert or q.origin] for q in queries if q.improves]
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
+    found = (outliers.parsed(q.data.get(outliers.KEY)) for q in reversed(queries))
     lengths = (reported(q.trial, "region_length") for q in reversed(queries))
     facts = {
         "origins": origins,
@@ -52,6 +54,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "n_recent_improvements": sum(q.improves for q in recent),
         "n_failed": sum(has_failed(q.trial) for q in queries),
         "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
+        "outliers": next((numbers for _, numbers in filter(None, found)), []),
         "n_intervals": len(errors),
         "n_covered": sum(error <= HONEST for error in errors),
         "region_length": next((x for x in lengths if x is not None and x > 0.0), None),
@@ -112,6 +115,12 @@ def _told_models(facts: Mapping[str, Any]) -> str:
         unknown = "Their parameters do not tell why."
         why = avoids if facts["avoids_failures"] else unknown
         lines.append(f"{count(facts['n_failed'], 'trial')} failed. {why}")
+    if facts["outliers"]:
+        n, told = len(facts["outliers"]), ", ".join(map(str, facts["outliers"][-10:]))
+        lines.append(
+            f"Models leave out the values of {count(n, 'trial')}, which are far worse than the "
+            f"others suggest: {'..., ' * (n > 10)}{told}."
+        )
     n, covered = facts["n_intervals"], facts["n_covered"]
     if n:
         lines.append(

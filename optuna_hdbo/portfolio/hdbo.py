@@ -20,6 +20,7 @@ from optuna_hdbo.portfolio.credit import kind_of
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import repeat
+from optuna_hdbo.portfolio.outliers import without_outliers
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
@@ -67,6 +68,7 @@ class HDBO:
         takes_part = VALLEY in self.names
         self._valley = self._everywhere if takes_part else Panel({VALLEY: Quadratic()})
         self._several = EXPERTS["global"].build(deterministic_objective)
+        self._deterministic = deterministic_objective
         self._ranking = Ranking(deterministic_objective)
 
     def validate(self, domain: Domain) -> None:
@@ -86,6 +88,13 @@ class HDBO:
         """
         if seen.objectives is not None:
             return self._several.suggest(domain, seen, streams)
+        memory = Memory(seen.records)
+        if not self._deterministic:
+            seen = without_outliers(domain, seen, memory)
+        asked = self._suggest(domain, seen, streams)
+        return replace(asked, record={**(asked.record or {}), **memory.kept})
+
+    def _suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         # Where a new trust region begins, all values are poor, and have to be told apart.
         seen, in_doubt = self._ranking.of(domain, replace(seen, in_focus=False))
         if in_doubt:

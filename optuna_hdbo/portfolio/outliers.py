@@ -1,0 +1,200 @@
+"""Outliers: values that are far too poor, as where a training diverges for some seeds.
+
+A model takes such a value for noise or for a short lengthscale, and a few of them spoil it. They
+are found by a robust fit, which leaves out what is far below a smooth fit, and takes back what it
+explains. If the likelihood without them is much larger, although it counts against that how many
+were picked, they count as failed trials. So no model sees them, and if they are elsewhere than the
+others, as behind a cliff, models avoid that place. Values that are better than expected always
+count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fit import Tie
+from optuna_hdbo._core.gp.fit import fit
+from optuna_hdbo._core.gp.fitted import cold_lengthscale
+from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import until_due
+from optuna_hdbo._core.gp.kernel import Kernel
+from optuna_hdbo._core.gp.posterior import Factor
+from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.gp.prior import Bounds
+from optuna_hdbo._core.gp.prior import Prior
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.outputs import finite
+from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo.portfolio.steps import LEAST_REPEATED
+from optuna_hdbo.portfolio.steps import repeated
+
+
+KEY = "outliers"
+"""Key under which a record keeps the outliers."""
+
+GROWTH, GROWTH_WITH_SOME = 0.08, 0.03
+"""Share of new observations after which outliers are searched for again, if there were none, and
+if there were some."""
+
+LEAST_OBSERVATIONS = 25
+"""Fewer observations do not tell an outlier from a function."""
+
+SMOOTH_NOISE = 0.1
+"""Least noise of the smooth fit, which has one lengthscale, for values of deviation 1."""
+
+SUSPECT = 2.2
+"""How many deviations a value has to be below the smooth fit, given all others, for a search."""
+
+BELOW, MOST_BELOW = 1.0, 0.4
+"""The robust fit begins without values that are so many deviations below the smooth one, but with
+at most this share left out."""
+
+KEPT, TAKEN_BACK = 3.5, 2.5
+"""From how many deviations below the robust fit on a value is left out, and up to how many it is
+taken back."""
+
+FIRST_STEPS, STEPS, N_FITS = 15, 8, 4
+"""Steps of the first robust fit and of later ones, and how many there are at most."""
+
+DEFAULT_BOUNDS = Bounds()
+
+EXPECTED = 0.05
+"""Share of outliers that is expected beforehand."""
+
+GAIN = 8.0
+"""By how much the log likelihood has to be larger without the outliers."""
+
+
+def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Observations:
+    """Return the observations in which outliers count as failed trials.
+
+    Between two searches they are recalled. There are none where columns are not always active, or
+    where values repeat: they jump from one point to the next then.
+    """
+    n = len(seen.values)
+    if n < LEAST_OBSERVATIONS or domain.gates or repeated(seen) >= LEAST_REPEATED:
+        return seen
+    n_searched, numbers = memory.recall(KEY, parsed) or (0, [])
+    growth = GROWTH_WITH_SOME if numbers else GROWTH
+    if n - n_searched >= until_due(n_searched, growth) or n < n_searched:
+        numbers = seen.numbers[outliers(domain, seen)].tolist()
+        memory.keep(KEY, {"n": n, "numbers": numbers})
+    lost = np.isin(seen.numbers, numbers)
+    # A record may say that all values are outliers.
+    return seen.without(domain, lost) if numbers and lost.mean() <= MOST_BELOW else seen
+
+
+def parsed(data: Any) -> tuple[int, list[int]] | None:
+    """Return how many observations a record's search had, and the numbers of the outliers."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("numbers"), list):
+        return None
+    counts = [data.get("n"), *data["numbers"]]
+    valid = all(type(count) is int and 0 <= count < 2**31 for count in counts)
+    return (data["n"], data["numbers"]) if valid else None
+
+
+def outliers(domain: Domain, seen: Observations) -> BoolArray:
+    """Mark the outliers, shape (n,). Of very many observations only those in models are searched.
+
+    Values of trials that were pruned are poor for another reason.
+    """
+    marks = np.zeros(len(seen.values), np.bool_)
+    values = finite(seen.values)  # not clipped, as in long studies: that would look like a cliff
+    warped = warped_output(values, skewed=seen.skewed)(values)
+    rows = modelled_rows(warped)
+    rows = np.arange(len(warped)) if rows is None else rows
+    y = standardise(warped[rows])[0]
+    marks[rows] = _Robust(domain, seen.X[rows], y, seen.pruned[rows]).left_out()
+    return marks
+
+
+class _Robust:
+    """A fit to points X (n, D) and values y (n,) that may leave out all but the ``sure (n,)``."""
+
+    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, sure: BoolArray) -> None:
+        self.X, self.y, self.sure = X, y, sure
+        n_columns = min(len(domain), domain.breadth)
+        self.prior = Prior(FEW_MATTER.prior, n_columns)
+        lengthscale = cold_lengthscale(n_columns)
+        self.cold = cold_start(
+            domain, "matern52", FEW_MATTER.groups(domain), lengthscale, SMOOTH_NOISE
+        )
+
+    def left_out(self) -> BoolArray:
+        """Mark what the likeliest robust fit leaves out, nothing if all values are likelier."""
+        every = np.ones(len(self.y), np.bool_)
+        smooth, _ = self._fitted(
+            every, self.cold, STEPS, "all", replace(DEFAULT_BOUNDS, noise=(SMOOTH_NOISE, 1.0))
+        )
+        below = self._below(every, smooth)
+        if below.max() < SUSPECT:
+            return ~every
+        least = np.quantile(below, 1.0 - MOST_BELOW)
+        kept = below <= max(BELOW, float(least))
+        best, best_score, kernel = every, -math.inf, self.cold
+        for i in range(N_FITS):
+            kernel, likelihood = self._fitted(kept, kernel, STEPS if i else FIRST_STEPS)
+            score = likelihood + self._of_others(~kept)
+            if score > best_score:
+                best, best_score = kept, score
+            before, below = kept, self._below(kept, kernel)
+            kept = below < np.where(kept, KEPT, TAKEN_BACK)
+            if np.array_equal(kept, before) or kept.mean() < 1.0 - MOST_BELOW:
+                break
+        starts = (self.cold, kernel)
+        with_all = max(self._fitted(every, start, FIRST_STEPS)[1] for start in starts)
+        return ~best if best_score >= with_all + GAIN else ~every
+
+    def _fitted(
+        self,
+        kept: BoolArray,
+        start: Kernel,
+        n_steps: int,
+        lengthscales: Tie = "column",
+        bounds: Bounds = DEFAULT_BOUNDS,
+    ) -> tuple[Kernel, float]:
+        return fit(
+            self.cold,
+            np.ascontiguousarray(self.X[kept]),
+            self.y[kept],
+            prior=self.prior,
+            bounds=bounds,
+            lengthscales=lengthscales,
+            scales="all",
+            starts=[start],
+            n_steps=n_steps,
+        )
+
+    def _below(self, kept: BoolArray, kernel: Kernel) -> FloatArray:
+        """Return how many deviations values are below the fit to all others that are kept."""
+        posterior = Posterior(Factor(kernel, np.ascontiguousarray(self.X[kept])), self.y[kept])
+        errors, inverse = posterior.left_out()
+        below = np.empty(len(self.y))
+        below[kept] = -errors * np.sqrt(inverse)
+        if not kept.all():
+            mean, variance = posterior.predict(np.ascontiguousarray(self.X[~kept]))
+            below[~kept] = (mean - self.y[~kept]) / np.sqrt(variance + kernel.noise)
+        return np.where(self.sure, 0.0, below)
+
+    def _of_others(self, others: BoolArray) -> float:
+        """Return the log likelihood of values (m,) left out, and of having picked them.
+
+        They are normal, as all values are. Their share has a Beta(1, 1 / EXPECTED - 1) prior.
+        """
+        y, n, b = self.y[others], len(others), 1.0 / EXPECTED - 1.0
+        m = len(y)
+        picked = math.lgamma(m + 1) + math.lgamma(n - m + b) - math.lgamma(n + 1 + b)
+        picked -= math.lgamma(b) - math.lgamma(1 + b)
+        return picked - 0.5 * (float(y @ y) + m * math.log(2.0 * math.pi))
