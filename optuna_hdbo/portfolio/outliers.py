@@ -33,8 +33,6 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import modelled_rows
-from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
@@ -48,8 +46,9 @@ GROWTH, GROWTH_WITH_SOME = 0.08, 0.03
 """Share of new observations after which outliers are searched for again, if there were none, and
 if there were some."""
 
-LEAST_OBSERVATIONS = 25
-"""Fewer observations do not tell an outlier from a function."""
+LEAST_OBSERVATIONS, MOST_SEARCHED = 25, 200
+"""Fewer observations do not tell an outlier from a function. Only so many are searched, the last
+ones. What was an outlier before them stays one."""
 
 SMOOTH_NOISE = 0.1
 """Least noise of the smooth fit, which has one lengthscale, for values of deviation 1."""
@@ -89,7 +88,9 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
     n_searched, numbers = memory.recall(KEY, parsed) or (0, [])
     growth = GROWTH_WITH_SOME if numbers else GROWTH
     if n - n_searched >= until_due(n_searched, growth) or n < n_searched:
-        numbers = seen.numbers[outliers(domain, seen)].tolist()
+        late = seen.at(np.arange(max(0, n - MOST_SEARCHED), n))
+        numbers = [number for number in numbers if number < late.numbers[0]]
+        numbers += late.numbers[outliers(domain, late)].tolist()
         memory.keep(KEY, {"n": n, "numbers": numbers})
     lost = np.isin(seen.numbers, numbers)
     # A record may say that all values are outliers.
@@ -106,18 +107,13 @@ def parsed(data: Any) -> tuple[int, list[int]] | None:
 
 
 def outliers(domain: Domain, seen: Observations) -> BoolArray:
-    """Mark the outliers, shape (n,). Of very many observations only those in models are searched.
+    """Mark the outliers, shape (n,).
 
     Values of trials that were pruned are poor for another reason.
     """
-    marks = np.zeros(len(seen.values), np.bool_)
-    values = finite(seen.values)  # not clipped, as in long studies: that would look like a cliff
-    warped = warped_output(values, skewed=seen.skewed)(values)
-    rows = modelled_rows(warped)
-    rows = np.arange(len(warped)) if rows is None else rows
-    y = standardise(warped[rows])[0]
-    marks[rows] = _Robust(domain, seen.X[rows], y, seen.pruned[rows]).left_out()
-    return marks
+    values = seen.modelled_values
+    y = standardise(warped_output(values, skewed=seen.skewed)(values))[0]
+    return _Robust(domain, seen.X, y, seen.pruned).left_out()
 
 
 class _Robust:

@@ -25,8 +25,6 @@ from optuna_hdbo import explain
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp.fit import fit as true_fit
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.observations import MOST_MODELLED
-from optuna_hdbo._core.observations import RENEWAL
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Streams
@@ -173,11 +171,14 @@ def test_where_no_value_is_suspect_there_is_a_single_fit(n_fitted: list[int]) ->
     assert n_fitted[-2:] == [60, 60]  # the likelihood with all values
 
 
-def test_of_very_many_observations_only_those_in_models_are_searched(n_fitted: list[int]) -> None:
-    n = MOST_MODELLED + 2 * RENEWAL + 20  # models have the last 20
-    wrong = (n - 16, n - 4)
-    assert found(study(wrong=wrong, n=n)) == list(wrong)
-    assert max(n_fitted) == MOST_MODELLED + 20
+def test_the_last_observations_are_searched_and_earlier_outliers_stay(n_fitted: list[int]) -> None:
+    seen = study(wrong=(100, 160, 300), n=350)
+    memory = Memory([Record(299, "complete", {KEY: {"n": 300, "numbers": [20, 340]}})])
+    kept = without_outliers(DOMAIN, seen, memory)
+    assert memory.kept == {KEY: {"n": 350, "numbers": [20, 160, 300]}}
+    assert kept.failures is not None
+    assert kept.failures.numbers.tolist() == [20, 160, 300]
+    assert max(n_fitted) == module.MOST_SEARCHED
 
 
 def test_they_are_recorded_and_searched_for_again_after_some_observations() -> None:
