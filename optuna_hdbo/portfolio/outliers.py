@@ -1,11 +1,10 @@
 """Outliers: values that are far too poor, as where a training diverges for some seeds.
 
-A model takes such a value for noise or for a short lengthscale, and a few of them spoil it. They
-are found by a robust fit, which leaves out what is far below a smooth fit, and takes back what it
-explains. If the likelihood without them is much larger, although it counts against that how many
-were picked, they count as failed trials. So no model sees them, and if they are elsewhere than the
-others, as behind a cliff, models avoid that place. Values that are better than expected always
-count.
+A few of them spoil a model, which takes them for noise or short lengthscales. They are found by a
+robust fit, which leaves out what is far below a smooth fit, and takes back what it explains. If
+the likelihood without them is much larger, although it counts against that how many were picked,
+they count as failed trials. So no model sees them, and if they are elsewhere than the others, as
+behind a cliff, models avoid that place.
 """
 
 from __future__ import annotations
@@ -33,6 +32,7 @@ from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
@@ -79,8 +79,9 @@ GAIN = 8.0
 def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Observations:
     """Return the observations in which outliers count as failed trials.
 
-    Between two searches they are recalled. There are none where columns are not always active, or
-    where values repeat: they jump from one point to the next then.
+    Only values that are worse than the best of the first ones, of random points, may be outliers,
+    and not those of pruned trials. Between two searches they are recalled. There are none where
+    columns are not always active, or where values repeat: they jump from point to point then.
     """
     n = len(seen.values)
     if n < LEAST_OBSERVATIONS or domain.gates or repeated(seen) >= LEAST_REPEATED:
@@ -90,7 +91,8 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
     if n - n_searched >= until_due(n_searched, growth) or n < n_searched:
         late = seen.at(np.arange(max(0, n - MOST_SEARCHED), n))
         numbers = [number for number in numbers if number < late.numbers[0]]
-        numbers += late.numbers[outliers(domain, late)].tolist()
+        poor = late.values < seen.values[:N_FIRST].max()
+        numbers += late.numbers[outliers(domain, late, poor & ~late.pruned)].tolist()
         memory.keep(KEY, {"n": n, "numbers": numbers})
     lost = np.isin(seen.numbers, numbers)
     # A record may say that all values are outliers.
@@ -106,21 +108,18 @@ def parsed(data: Any) -> tuple[int, list[int]] | None:
     return (data["n"], data["numbers"]) if valid else None
 
 
-def outliers(domain: Domain, seen: Observations) -> BoolArray:
-    """Mark the outliers, shape (n,).
-
-    Values of trials that were pruned are poor for another reason.
-    """
+def outliers(domain: Domain, seen: Observations, poor: BoolArray) -> BoolArray:
+    """Mark the outliers among the ``poor (n,)`` values, shape (n,)."""
     values = seen.modelled_values
     y = standardise(warped_output(values, skewed=seen.skewed)(values))[0]
-    return _Robust(domain, seen.X, y, seen.pruned).left_out()
+    return _Robust(domain, seen.X, y, poor).left_out()
 
 
 class _Robust:
-    """A fit to points X (n, D) and values y (n,) that may leave out all but the ``sure (n,)``."""
+    """A fit to points X (n, D) and values y (n,) that may leave out the ``poor (n,)``."""
 
-    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, sure: BoolArray) -> None:
-        self.X, self.y, self.sure = X, y, sure
+    def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, poor: BoolArray) -> None:
+        self.X, self.y, self.poor = X, y, poor
         n_columns = min(len(domain), domain.breadth)
         self.prior = Prior(FEW_MATTER.prior, n_columns)
         lengthscale = cold_lengthscale(n_columns)
@@ -182,7 +181,7 @@ class _Robust:
         if not kept.all():
             mean, variance = posterior.predict(np.ascontiguousarray(self.X[~kept]))
             below[~kept] = (mean - self.y[~kept]) / np.sqrt(variance + kernel.noise)
-        return np.where(self.sure, 0.0, below)
+        return np.where(self.poor, below, 0.0)
 
     def _of_others(self, others: BoolArray) -> float:
         """Return the log likelihood of values (m,) left out, and of having picked them.

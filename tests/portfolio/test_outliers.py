@@ -22,6 +22,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel
 from sklearn.gaussian_process.kernels import Matern
 
 from optuna_hdbo import explain
+from optuna_hdbo._core import outputs
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp.fit import fit as true_fit
 from optuna_hdbo._core.memory import Memory
@@ -31,7 +32,6 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.portfolio import outliers as module
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.outliers import KEY
-from optuna_hdbo.portfolio.outliers import outliers
 from optuna_hdbo.portfolio.outliers import without_outliers
 
 
@@ -67,7 +67,9 @@ def study(
 
 
 def found(seen: Observations) -> list[int]:
-    return np.flatnonzero(outliers(DOMAIN, seen)).tolist()
+    memory = Memory()
+    without_outliers(DOMAIN, seen, memory)
+    return list(memory.kept[KEY]["numbers"])
 
 
 @pytest.fixture
@@ -118,6 +120,18 @@ def test_values_that_are_too_good_are_believed() -> None:
     assert found(replace(seen, values=values)) == []
 
 
+@pytest.mark.parametrize(("gap", "rows"), [(-0.01, list(WRONG)), (0.01, [])])
+def test_values_that_are_better_than_the_first_ones_are_believed(
+    gap: float, rows: list[int]
+) -> None:
+    X = study().X
+    X[: outputs.N_FIRST] = 1.0 - 0.2 * X[: outputs.N_FIRST]
+    X[outputs.N_FIRST :] = 0.4 + 0.1 * (X[outputs.N_FIRST :] - 0.4)
+    values = bowl(X)
+    values[list(WRONG)] = values[: outputs.N_FIRST].max() + gap
+    assert found(Observations.from_arrays(X, values)) == rows
+
+
 def test_values_of_pruned_trials_are_poor_for_another_reason() -> None:
     seen = study()
     pruned = np.zeros(60, np.bool_)
@@ -140,14 +154,14 @@ def test_the_likelihood_of_outliers_is_that_of_normal_values_and_of_picking_them
     y = (seen.values - seen.values.mean()) / seen.values.std()
     others = np.zeros(60, np.bool_)
     others[list(WRONG)] = True
-    fit = module._Robust(DOMAIN, seen.X, y, seen.pruned)
+    fit = module._Robust(DOMAIN, seen.X, y, ~seen.pruned)
     expected = norm.logpdf(y[others]).sum() + betaln(3 + 1, 57 + 19) - betaln(1, 19)
     assert fit._of_others(others) == pytest.approx(expected)
 
 
 def test_how_far_a_value_is_below_a_fit_is_as_in_scikit_learn() -> None:
     seen = study()
-    fit = module._Robust(DOMAIN, seen.X, seen.values, seen.pruned)
+    fit = module._Robust(DOMAIN, seen.X, seen.values, ~seen.pruned)
     kept = np.ones(60, np.bool_)
     kept[list(WRONG)] = False
     below = fit._below(kept, fit.cold)
