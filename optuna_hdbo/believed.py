@@ -9,6 +9,8 @@ import numpy as np
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
@@ -18,6 +20,7 @@ from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
 from optuna_hdbo.importance import fitted_posterior
+from optuna_hdbo.portfolio.outliers import without_outliers
 
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ def get_believed_best(study: Study) -> FrozenTrial:
     nearly always the same.
 
     The process is fitted to the parameters that all completed trials have on one scale, in
-    whatever range; everything else counts as noise. Trials that violate a constraint inform it
-    but are not returned.
+    whatever range; everything else counts as noise. It does not see values that are far too poor
+    beside all others. Trials that violate a constraint inform it but are not returned.
 
     Parameters
     ----------
@@ -82,10 +85,12 @@ def get_believed_best(study: Study) -> FrozenTrial:
         )
     merit = standardise(maximised(study, values))[0]
     if len(trials) > 1 and len(space.domain):
-        rows = modelled_rows(merit)
-        rows = np.arange(len(merit)) if rows is None else rows
-        y, shift, scale = standardise(merit[rows])
+        seen = Observations.from_arrays(X, merit)
         with one_blas_thread():
+            kept = without_outliers(space.domain, seen, Memory()).numbers
+            rows = modelled_rows(merit[kept])
+            rows = kept if rows is None else kept[rows]
+            y, shift, scale = standardise(merit[rows])
             posterior = fitted_posterior(space.domain, X[rows], y)
             merit = posterior.mean(X) * scale + shift
     best = int(np.argmax(np.where(feasible, merit, -np.inf)))

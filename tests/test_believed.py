@@ -12,6 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
 from optuna_hdbo import get_believed_best
+from optuna_hdbo.portfolio import outliers
 
 
 def tell(study: optuna.Study, value: float, x: float, **attributes: Any) -> None:
@@ -83,6 +84,19 @@ def test_without_noise_it_is_the_best_trial() -> None:
     for i in range(20):
         tell(study, (i / 19 - 0.4) ** 2, i / 19)
     assert get_believed_best(study).number == study.best_trial.number
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_trial_beside_outliers_is_believed(sign: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study(direction="minimize" if sign > 0.0 else "maximize")
+    for i in range(60):
+        x = (37 * i % 60 + 0.5) / 60
+        # Of the best point's two neighbours on each side, one is an outlier.
+        is_poor = i in (1, 14, 26, 43) or round(60 * x - 0.5) in (16, 20)
+        tell(study, sign * (1.5 + 0.01 * i if is_poor else 5.0 * (x - 0.306) ** 2), x)
+    assert get_believed_best(study).number == study.best_trial.number
+    monkeypatch.setattr(outliers, "LEAST_OBSERVATIONS", 1000)
+    assert get_believed_best(study).number != study.best_trial.number
 
 
 def test_constraints_are_respected() -> None:

@@ -42,7 +42,7 @@ BELOW = {
     "baselines": {"methods", "samplers"},
     "_story": {"_core", "_study", "methods", "portfolio"},
     "_figures": {"_core", "_story", "_study", "effects", "interactions", "structure"},
-    "believed": {"_core", "_study", "importance"},
+    "believed": {"_core", "_study", "importance", "portfolio"},
     "explanation": {"_story"},
     "importance": {"_core", "_study", "methods"},
     "effects": {"_core", "_study", "importance"},

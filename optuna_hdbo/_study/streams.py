@@ -22,10 +22,9 @@ class StudyStreams:
     where other workers and later processes read it. So two studies of one sampler have different
     points, and a study that is resumed has the same.
 
-    Storages cannot compare and set in one step. Two workers that begin a study at the same
-    moment may write different numbers. So a number that was written is read again at the next
-    trial, and from then on both have the one that was written last. Their points differ in any
-    case, because random numbers also depend on the number of the trial.
+    Two workers that begin a study at the same moment may write different numbers. So a number that
+    was written is read again at the next trial, and from then on both have the last one. Their
+    points differ in any case, because random numbers also depend on the number of the trial.
 
     Parameters
     ----------

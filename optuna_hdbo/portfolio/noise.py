@@ -69,8 +69,7 @@ FEWEST_PAIRS, MOST_PAIRS = 8, 20
 """How many such pairs say how noisy values are. Of more of them, the closest ones count."""
 
 LATEST = 150
-"""Only so many observations are compared with each other, the latest ones: the closer a search is
-to its end, the closer together are its points."""
+"""Only so many observations are compared with each other, the latest ones."""
 
 REFUTED = 0.25
 """The noise of close pairs or of repeats, divided by that of the fit, below which it refutes the
