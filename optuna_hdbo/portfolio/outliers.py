@@ -2,9 +2,8 @@
 
 A few of them spoil a model, which takes them for noise or short lengthscales. They are found by a
 robust fit, which leaves out what is far below a smooth fit, and takes back what it explains. If
-the likelihood without them is much larger, although it counts against that how many were picked,
-they count as failed trials. So no model sees them, and if they are elsewhere than the others, as
-behind a cliff, models avoid that place.
+the likelihood without them is much larger, they count as failed trials. So no model sees them, and
+if they are elsewhere than the others, as behind a cliff, models avoid that place.
 """
 
 from __future__ import annotations
@@ -35,6 +34,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
 from optuna_hdbo.portfolio.steps import repeated
 
@@ -48,7 +48,7 @@ if there were some."""
 
 LEAST_OBSERVATIONS, MOST_SEARCHED = 25, 200
 """Fewer observations do not tell an outlier from a function. Only so many are searched, the last
-ones. What was an outlier before them stays one."""
+ones. Earlier outliers stay such."""
 
 SMOOTH_NOISE = 0.1
 """Least noise of the smooth fit, which has one lengthscale, for values of deviation 1."""
@@ -57,12 +57,11 @@ SUSPECT = 2.2
 """How many deviations a value has to be below the smooth fit, given all others, for a search."""
 
 BELOW, MOST_BELOW = 1.0, 0.4
-"""The robust fit begins without values that are so many deviations below the smooth one, but with
-at most this share left out."""
+"""The robust fit begins without values that are so far below the smooth one, but with at most this
+share left out."""
 
 KEPT, TAKEN_BACK = 3.5, 2.5
-"""From how many deviations below the robust fit on a value is left out, and up to how many it is
-taken back."""
+"""From how far below the robust fit on a value is left out, and up to where it is taken back."""
 
 FIRST_STEPS, STEPS, N_FITS = 15, 8, 4
 """Steps of the first robust fit and of later ones, and how many there are at most."""
@@ -81,10 +80,13 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
 
     Only values that are worse than the best of the first ones, of random points, may be outliers,
     and not those of pruned trials. Between two searches they are recalled. There are none where
-    columns are not always active, or where values repeat: they jump from point to point then.
+    columns are too many to be modelled or not always active, or where values repeat: they jump
+    from point to point then.
     """
     n = len(seen.values)
-    if n < LEAST_OBSERVATIONS or domain.gates or repeated(seen) >= LEAST_REPEATED:
+    if n < LEAST_OBSERVATIONS or len(domain) > MOST_MODELLED_COLUMNS or domain.gates:
+        return seen
+    if repeated(seen) >= LEAST_REPEATED:
         return seen
     n_searched, numbers = memory.recall(KEY, parsed) or (0, [])
     growth = GROWTH_WITH_SOME if numbers else GROWTH

@@ -239,11 +239,14 @@ def test_records_that_cannot_be_believed_leave_nothing_out(data: object) -> None
     assert without_outliers(DOMAIN, seen, memory) is seen
 
 
-def test_few_values_and_branches_and_steps_are_not_searched() -> None:
+def test_few_values_and_branches_and_steps_and_very_many_columns_are_not_searched() -> None:
     n = module.LEAST_OBSERVATIONS
     gated = replace(DOMAIN, gates={2: (Condition(0, (0.0,)),)})
     stepped = replace(study(), values=np.round(study().values, 1))
-    for domain, seen in [(DOMAIN, study(n=n - 1, wrong=())), (gated, study()), (DOMAIN, stepped)]:
+    wide = make_domain(*[None] * 2001)
+    many = Observations.from_arrays(np.random.default_rng(0).random((60, 2001)), study().values)
+    cases = [(DOMAIN, study(n=n - 1, wrong=())), (gated, study()), (DOMAIN, stepped), (wide, many)]
+    for domain, seen in cases:
         memory = Memory()
         assert without_outliers(domain, seen, memory) is seen
         assert memory.kept == {}
