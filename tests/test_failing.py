@@ -12,8 +12,8 @@ from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
 
-from optuna_hdbo._core import observations
 from optuna_hdbo._core import points
+from optuna_hdbo._study import history
 
 
 BEST = 0.08
@@ -104,7 +104,7 @@ def test_a_study_goes_on_alike_once_penalties_count_as_chance(
         found.append(points.by_chance(*args))
         return found[-1]
 
-    monkeypatch.setattr(observations, "by_chance", by_chance)
+    monkeypatch.setattr(history, "by_chance", by_chance)
 
     def objective(trial: optuna.Trial) -> float:
         value = bowl(trial, lambda: 0.5)

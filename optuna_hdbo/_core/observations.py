@@ -25,7 +25,6 @@ from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.points import Failures
-from optuna_hdbo._core.points import by_chance
 
 
 MOST_MODELLED = 400
@@ -209,25 +208,15 @@ class Observations:
         self,
         domain: Domain,
         failed: Mapping[int, FloatArray],
-        penalties: BoolArray | None = None,
+        lost: BoolArray | None = None,
     ) -> Observations:
-        """Return the same with the rows of failed trials, by number.
-
-        Of a single objective, ``penalties (n,)`` that are due to chance count as failed.
-        """
-        seen = replace(self, failures=Failures.among(domain, self.X, failed))
-        if penalties is None or self.objectives is not None:
-            return seen
-        return seen.without(domain, by_chance(domain, self.X, penalties))
-
-    def without(self, domain: Domain, lost: BoolArray) -> Observations:
-        """Return the same with the trials of ``lost (n,)`` rows counted as failed."""
-        if not lost.any():
-            return self
-        points = dict(zip(self.numbers[lost].tolist(), self.X[lost], strict=True))
+        """Return the same with further failed trials: points by number, and ``lost (n,)`` rows."""
+        seen, points = self, dict(failed)
         if self.failures is not None:
             points |= zip(self.failures.numbers.tolist(), self.failures.X, strict=True)
-        seen = self.at(np.flatnonzero(~lost))
+        if lost is not None and lost.any():
+            points |= zip(self.numbers[lost].tolist(), self.X[lost], strict=True)
+            seen = self.at(np.flatnonzero(~lost))
         return replace(seen, failures=Failures.among(domain, seen.X, points))
 
     def shares_rows_with(self, other: Observations) -> bool:

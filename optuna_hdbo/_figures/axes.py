@@ -35,6 +35,12 @@ def small_line(text: str) -> str:
     return f'<br><span style="font-size: 75%">{text}</span>'
 
 
+def title_at_top(text: str, below: int) -> dict[str, Any]:
+    """Return a title so many pixels below the top, whatever the height of the figure."""
+    place = {"yref": "container", "y": 1.0, "yanchor": "top", "pad": {"t": below}}
+    return {"text": text, **place}
+
+
 @dataclass(frozen=True, eq=False)
 class ParameterAxis:
     """One parameter along an axis.

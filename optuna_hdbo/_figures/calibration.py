@@ -13,6 +13,7 @@ from optuna_hdbo._core.calibration import Z as HALF_WIDTH
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._figures.axes import small_line
+from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.attributes import read_trials
@@ -117,14 +118,7 @@ def calibration_figure(found: Predictions) -> dict[str, Any]:
             *(_dots(found, rows, half, rgb, name) for rows, rgb, name in groups),
         ],
         "layout": {
-            "title": {
-                "text": "<br>".join(lines),
-                "font": {"size": 15},
-                "yref": "container",
-                "y": 1.0,
-                "yanchor": "top",
-                "pad": {"t": 24},
-            },
+            "title": {**title_at_top("<br>".join(lines), 24), "font": {"size": 15}},
             "height": 450,  # what fits the dashboard
             "margin": {"t": 60 + 20 * len(lines)},
             "plot_bgcolor": "white",

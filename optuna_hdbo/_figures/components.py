@@ -16,6 +16,7 @@ from optuna_hdbo._core.models.anova.components import Components
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._figures.axes import ParameterAxis
 from optuna_hdbo._figures.axes import small_line
+from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import Effects
 from optuna_hdbo.interactions import Interactions
 
@@ -141,17 +142,14 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
     n_rows = math.ceil(len(shown) / n_columns)
     height = HEIGHT_OF_ROW * n_rows + 130
     layout: dict[str, Any] = {
-        "title": {
-            "text": "Effect on the value, group by group"
+        "title": title_at_top(
+            "Effect on the value, group by group"
             + small_line(
                 "Lines and colours: posterior mean. Bands and bars: 95 %. Dots: trials, less the "
                 "effects of all others."
             ),
-            "yref": "container",
-            "y": 1.0,
-            "yanchor": "top",
-            "pad": {"t": 20},
-        },
+            20,
+        ),
         "height": height,
         "margin": {"t": 100, "b": 50, "l": 60, "r": 40},
         "showlegend": False,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optuna_hdbo._figures.axes import distinct
+from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
 from optuna_hdbo.structure import Selection
@@ -122,14 +123,7 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
     if len(names) < len(found.effects):
         title.append(f"{len(found.effects) - len(names)} parameters are not shown.")
     return {
-        "title": {
-            "text": "<br>".join(title),
-            "font": {"size": 15},
-            "yref": "container",
-            "y": 1.0,
-            "yanchor": "top",
-            "pad": {"t": 28},
-        },
+        "title": {**title_at_top("<br>".join(title), 28), "font": {"size": 15}},
         "height": HEIGHT_OF_CARD if low else side + 190 + 20 * len(title),
         "margin": {"t": 50 + 20 * len(title)},
         "plot_bgcolor": "#ffffff",

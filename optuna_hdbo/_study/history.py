@@ -20,6 +20,7 @@ from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
+from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -322,7 +323,8 @@ class History:
             skewed=len(signs) == 1 and are_skewed(values),
         )
         penalties = (values > told) | (told == -math.inf)
-        return seen.with_failures(space.domain, self._failed, penalties)
+        lost = by_chance(space.domain, seen.X, penalties) if len(signs) == 1 else None
+        return seen.with_failures(space.domain, self._failed, lost)
 
     def _pending_row(
         self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace

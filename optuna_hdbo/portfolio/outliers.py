@@ -22,6 +22,7 @@ from optuna_hdbo._core.gp.fit import Tie
 from optuna_hdbo._core.gp.fit import fit
 from optuna_hdbo._core.gp.fitted import cold_lengthscale
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.fitted import has_passed
 from optuna_hdbo._core.gp.fitted import until_due
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
@@ -90,7 +91,7 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
         return seen
     n_searched, numbers = memory.recall(KEY, parsed) or (0, [])
     growth = GROWTH_WITH_SOME if numbers else GROWTH
-    if n - n_searched >= until_due(n_searched, growth) or n < n_searched:
+    if has_passed(n_searched, n, until_due(n_searched, growth)):
         late = seen.at(np.arange(max(0, n - MOST_SEARCHED), n))
         numbers = [number for number in numbers if number < late.numbers[0]]
         poor = late.values < seen.values[:N_FIRST].max()
@@ -98,7 +99,7 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
         memory.keep(KEY, {"n": n, "numbers": numbers})
     lost = np.isin(seen.numbers, numbers)
     # A record may say that all values are outliers.
-    return seen.without(domain, lost) if numbers and lost.mean() <= MOST_BELOW else seen
+    return seen.with_failures(domain, {}, lost) if 0.0 < lost.mean() <= MOST_BELOW else seen
 
 
 def parsed(data: Any) -> tuple[int, list[int]] | None:

@@ -1,9 +1,8 @@
 """The expert for smooth valleys: a quadratic model around the best point, along any direction.
 
-Methods of local optimisation do so: NEWUOA and BOBYQA (Powell 2006, 2009), and lq-CMA-ES (Hansen
-2019). Here the quadratic function is a Gaussian process, see :mod:`optuna_hdbo._core.gp.taylor`.
-So few points are enough to begin with, and the model says how sure it is. It is asked only while
-it explains the values that it has not seen.
+The quadratic function is a Gaussian process, see :mod:`optuna_hdbo._core.gp.taylor`. So few points
+are enough to begin with, and the model says how sure it is. It is asked only while it explains the
+values that it has not seen.
 """
 
 from __future__ import annotations

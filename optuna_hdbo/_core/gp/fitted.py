@@ -274,9 +274,14 @@ def is_due(fitted: Fitted | None, n: int, n_cyc: int | None, growth: float = 0.0
     observations have grown by the share ``growth``, and by two at least: early fits, which change
     most, come often, and late ones, which cost most, come rarely.
     """
-    if fitted is None or n < fitted.n:
+    if fitted is None:
         return True
-    return n - fitted.n >= (until_due(fitted.n, growth) if n_cyc is None else n_cyc)
+    return has_passed(fitted.n, n, until_due(fitted.n, growth) if n_cyc is None else n_cyc)
+
+
+def has_passed(since: int, n: int, wait: int) -> bool:
+    """Tell whether ``wait`` more observations have come, or some are gone."""
+    return not 0 <= n - since < wait
 
 
 def until_due(n: int, growth: float) -> int:
