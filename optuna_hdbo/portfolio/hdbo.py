@@ -102,7 +102,12 @@ class HDBO:
             if (again := repeat(domain, seen, rng)) is not None:
                 return again
         of_all = zoom.without_boxes(seen)
-        zoomed = self._zoom(domain, seen, of_all, streams)
+        rng = streams.generator(f"{self.name}:restart", seen.step)
+        turn = None
+        if not domain.gates:
+            turn = restart.next_turn(domain, of_all, rng, allowed=self._may_begin_anew)
+        settled = turn is not None and turn.settled
+        zoomed = None if settled else self._zoom(domain, seen, of_all, streams)
         if zoomed is not None:
             return self._ask_in_box(domain, seen, streams, zoomed)
         if names := self._taking_over(domain, seen):
@@ -110,8 +115,7 @@ class HDBO:
                 domain, seen, streams, names, kind=kind_of(domain), may_refine=may_refine(seen)
             )
         memory = Memory(of_all.records)
-        rng = streams.generator(f"{self.name}:restart", seen.step)
-        search = self._next_search(domain, of_all, rng, memory)
+        search = self._next_search(domain, of_all, turn, memory, rng)
         if isinstance(search, Suggestion):
             return search
         names = self.experts_for(search.domain)
@@ -133,6 +137,8 @@ class HDBO:
             record = {QUERY: "restart", **search.said, **memory.kept}
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
+        if settled and few.EXPERT in names:  # what the others found has been found
+            names = (few.EXPERT,)
         asked = self._everywhere.suggest(
             search.domain,
             search.seen,
@@ -146,13 +152,16 @@ class HDBO:
         return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
 
     def _next_search(
-        self, domain: Domain, seen: Observations, rng: np.random.Generator, memory: Memory
+        self,
+        domain: Domain,
+        seen: Observations,
+        turn: restart.Turn | None,
+        memory: Memory,
+        rng: np.random.Generator,
     ) -> restart.Search | Suggestion:
         """Return the search whose experts are asked, or a query that needs none of them."""
-        allowed = self._may_begin_anew
-        if domain.gates:
-            return branches.next_search(domain, seen, rng, allowed=allowed)
-        turn = restart.next_turn(domain, seen, rng, allowed=allowed)
+        if turn is None:
+            return branches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)
             if short is not None:

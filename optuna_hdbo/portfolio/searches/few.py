@@ -205,14 +205,20 @@ def next_search(
 ) -> Descent | None:
     """Return the short search whose turn it is.
 
-    ``None`` if it is the turn of the first search, or if no fit says which columns matter.
+    ``None`` if it is the turn of the first search or of one that moves all columns, or if no fit
+    says which columns matter.
     """
     if domain.breadth < FEW_COLUMNS or not turn.is_later(FADING):
         return None
+    if turn.settled:
+        other = restart.under_way(domain, seen, turn, memory)
+        if other is not None and len(other.domain) == len(domain):
+            return None
     # Before there is such a fit, the other searches make it when one of them begins.
-    if not influence.explains(memory):
+    elif not influence.explains(memory):
         return None
-    step = next_step(domain, seen, memory)
+    least = FEW_COLUMNS if turn.settled else influence.LEAST_COLUMNS
+    step = next_step(domain, seen, memory, least)
     if step is None:
         return None
     best = turn.first.best
@@ -226,9 +232,14 @@ def next_search(
     return Descent(seen.step, best, nothing, 0, step)
 
 
-def next_step(domain: Domain, seen: Observations, memory: Memory) -> Step | None:
-    """Return a step of the columns that matter, if they are few and explain the objective."""
-    columns = influence.columns(domain, seen, memory)
+def next_step(
+    domain: Domain, seen: Observations, memory: Memory, least: int = influence.LEAST_COLUMNS
+) -> Step | None:
+    """Return a step of the columns that matter, if they are few and explain the objective.
+
+    ``least`` is that of :func:`influence.columns`.
+    """
+    columns = influence.columns(domain, seen, memory, least)
     fitted = recall_fit(memory, influence.FIT, domain)
     if columns is None or fitted is None or not influence.explains(memory):
         return None

@@ -38,8 +38,8 @@ INFLUENCE = 0.1
 """Smallest inverse lengthscale of a column that matters, divided by the largest one."""
 
 LEAST_COLUMNS = 20
-"""With fewer columns, but too many to move them all, there is no search afresh. A third of them is
-three to six, and in a valley as few as that may seem to matter."""
+"""With fewer columns, but too many to move them all, there is no search afresh until the first one
+has settled. A third of them is three to six, and in a valley so few may seem to matter."""
 
 MOST_COLUMNS = 200
 """With more columns nothing asks which of them matter."""
@@ -49,14 +49,17 @@ FEW = 1.0 / 3.0
 too, and a search that does not move them finds nothing better."""
 
 
-def columns(domain: Domain, seen: Observations, memory: Memory) -> IntArray | None:
+def columns(
+    domain: Domain, seen: Observations, memory: Memory, least: int = LEAST_COLUMNS
+) -> IntArray | None:
     """Return the columns that a search afresh moves: all, or the few that matter.
 
-    ``None`` if many matter, or if none of them is continuous.
+    ``None`` if many matter, or if none of them is continuous. Below ``least`` columns nothing asks
+    which of them matter.
     """
     found: IntArray | None = np.arange(len(domain))
     if domain.breadth >= FEW_COLUMNS:
-        if domain.breadth < LEAST_COLUMNS or len(domain) > MOST_COLUMNS:
+        if domain.breadth < least or len(domain) > MOST_COLUMNS:
             return None
         found = _few(_fitted(domain, seen, memory))
     return None if found is None or domain.discrete[found].all() else found

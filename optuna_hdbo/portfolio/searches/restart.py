@@ -5,7 +5,9 @@ only these and their own queries. Once it has converged as well, another one beg
 this part is small as long as the first search has stalled without refining its best point. If
 there are many columns, a search afresh moves the few that matter under a fit, and ends where it
 comes back to the best point. Where that fit explains the objective, the searches of
-:mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is none.
+:mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is none
+until the first search has settled: until its last queries only add digits to the best value. Then
+it moves all columns, and its local expert makes nearly all queries.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import FEW_COLUMNS
 from optuna_hdbo.portfolio.credit import kind_of
+from optuna_hdbo.portfolio.panel import WINDOW
 from optuna_hdbo.portfolio.panel import n_recent
 from optuna_hdbo.portfolio.searches import influence
 
@@ -58,6 +61,13 @@ LEAST_REFINED = 3
 
 SHARE_OF_MIXED = 1.0 / 3.0
 """The same in few mixed columns."""
+
+SHARE_SETTLED = 0.9
+"""The same once the first search has settled, from :data:`FEW_COLUMNS` columns on."""
+
+CLOSE, LEAST_CLOSE = 3e-3, 5
+"""A search has settled if so many of its last queries have values this close to the best one. The
+unit is the distance of the best value to their median, or to that of the better half if less."""
 
 FADING, FADING_OF_MANY = 1.0, 0.3
 """After k searches that have not found the best point, the next one makes that share divided by
@@ -147,6 +157,8 @@ class Turn:
         The trial at which the search began that found the best point; ``None`` for the first one.
     share : float
         Share of the queries that searches afresh make while none was in vain.
+    settled : bool
+        Whether the first search has settled, so that one afresh may move all of many columns.
     """
 
     first: Search
@@ -156,6 +168,7 @@ class Turn:
     records: Sequence[Record] = ()
     holder: int | None = None
     share: float = SHARE
+    settled: bool = False
 
     def is_later(self, fading: float) -> bool:
         """Tell whether a search afresh makes the next query, whose share fades as it says."""
@@ -186,7 +199,11 @@ def next_turn(
     latest = max(began.values(), default=None)
     records = [record for record in seen.records if began.get(record.number, -1) == latest]
     n_in_vain = _n_in_vain(began, holder)
-    return Turn(first, rng.random(), n_in_vain, latest, records, holder, _share(domain, of_first))
+    own = [began.get(number, holder) == holder for number in seen.numbers.tolist()]
+    many = domain.breadth >= FEW_COLUMNS and not domain.discrete.all()
+    settled = many and seen.ranks is None and is_settled(merit[own])
+    share = SHARE_SETTLED if settled else _share(domain, of_first)
+    return Turn(first, rng.random(), n_in_vain, latest, records, holder, share, settled)
 
 
 def next_search(domain: Domain, seen: Observations, turn: Turn, memory: Memory) -> Search:
@@ -194,17 +211,24 @@ def next_search(domain: Domain, seen: Observations, turn: Turn, memory: Memory) 
     many = domain.breadth >= FEW_COLUMNS
     if not turn.is_later(FADING_OF_MANY if many else FADING):
         return turn.first
-    latest = _latest(domain, seen, turn)
-    if latest is not None and not (
-        many and turn.latest != turn.holder and _is_back(domain, latest, memory)
-    ):
-        n_queries = latest.n_queries - n_random(len(latest.domain))
-        if not has_converged(merits(latest.seen), n_queries, enough=_enough(domain)):
-            return latest
-    columns = influence.columns(domain, seen, memory)
+    if (latest := under_way(domain, seen, turn, memory)) is not None:
+        return latest
+    columns = np.arange(len(domain)) if turn.settled else influence.columns(domain, seen, memory)
     if columns is None:
         return turn.first
     return _search(domain, seen, columns, turn.first.best, seen.step, [])
+
+
+def under_way(domain: Domain, seen: Observations, turn: Turn, memory: Memory) -> Search | None:
+    """Return the search that began last, None if there is none or it is over."""
+    latest = _latest(domain, seen, turn)
+    if latest is None:
+        return None
+    n_queries = latest.n_queries - n_random(len(latest.domain))
+    over = has_converged(merits(latest.seen), n_queries, enough=_enough(domain))
+    if domain.breadth >= FEW_COLUMNS and turn.latest != turn.holder:
+        over = over or _is_back(domain, latest, memory)
+    return None if over else latest
 
 
 def _share(domain: Domain, first: Observations) -> float:
@@ -302,6 +326,22 @@ def has_converged(
         return False
     best, before = float(merit.max()), float(merit[:-patience].max())
     return best - before <= enough * (best - float(np.median(merit)))
+
+
+def is_settled(merit: FloatArray) -> bool:
+    """Tell whether many of the last queries of a search only add digits to its best value.
+
+    Where an objective is rugged, hardly any value is that close to the best one. In a narrow
+    valley the values differ by more. Equal values count once: error rates repeat the best one.
+
+    Parameters
+    ----------
+    merit : FloatArray, shape (n,)
+        Of its own observations.
+    """
+    last, better = merit[-WINDOW:], np.sort(merit)[len(merit) // 2 :]
+    unit = merit.max() - max(np.median(last), np.median(better))
+    return int((merit.max() - np.unique(last) <= CLOSE * unit).sum()) >= LEAST_CLOSE
 
 
 def _began(record: Record) -> int | None:

@@ -14,7 +14,7 @@ from sklearn.gaussian_process import kernels as sk
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.gp.matern3 import Matern3
+from optuna_hdbo._core.gp.known import Matern3
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.posterior import PosteriorAt

@@ -26,7 +26,11 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.models.anova.evidence import VARIANCES
 from optuna_hdbo._core.models.anova.evidence import Evidence
+from optuna_hdbo._core.models.anova.evidence import Marginal
+from optuna_hdbo._core.models.anova.evidence import limit
+from optuna_hdbo._core.models.anova.evidence import log_mean
 from optuna_hdbo._core.models.anova.evidence import log_odds
 from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
 from optuna_hdbo._core.models.anova.features import Conditional
@@ -35,10 +39,6 @@ from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._core.models.anova.findings import ColumnFinding
 from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.findings import PairFinding
-from optuna_hdbo._core.models.anova.marginal import VARIANCES
-from optuna_hdbo._core.models.anova.marginal import Marginal
-from optuna_hdbo._core.models.anova.marginal import limit
-from optuna_hdbo._core.models.anova.marginal import log_mean
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import start
 from optuna_hdbo._core.models.groupings.learning import likeliest
