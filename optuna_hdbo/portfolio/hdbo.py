@@ -137,7 +137,7 @@ class HDBO:
             record = {QUERY: "restart", **search.said, **memory.kept}
             return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
         names = tuple(name for name in names if EXPERTS[name].begins_anew)
-        if settled and few.EXPERT in names:  # what the others found has been found
+        if settled and few.EXPERT in names:  # as good as all of them, and cheaper
             names = (few.EXPERT,)
         asked = self._everywhere.suggest(
             search.domain,

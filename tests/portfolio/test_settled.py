@@ -93,6 +93,18 @@ def test_a_search_has_settled_once_many_of_its_last_values_are_close_to_the_best
     assert next_turn(*study(known=values(close)), 0.0).settled is settled
 
 
+@pytest.mark.parametrize(("gain", "settled"), [(0.7, True), (1.5, False)])
+def test_a_search_that_still_gains_more_than_digits_has_not_settled(
+    gain: float, settled: bool
+) -> None:
+    known = values([*CLOSE, 0.6])
+    known[len(EARLY)] = BEST - gain * UNIT
+    known[-restart.PATIENCE] = BEST
+    assert restart.is_settled(known) is settled
+    known[-restart.PATIENCE - 1 : -restart.PATIENCE + 1] = BEST, LATE[0]
+    assert restart.is_settled(known)  # that gain is of long ago
+
+
 def test_poor_values_do_not_make_others_close() -> None:
     poor = np.linspace(-1000.0, -900.0, 60)
     good = np.linspace(8.0, 9.0, 35)

@@ -66,8 +66,8 @@ SHARE_SETTLED = 0.9
 """The same once the first search has settled, from :data:`FEW_COLUMNS` columns on."""
 
 CLOSE, LEAST_CLOSE = 3e-3, 5
-"""A search has settled if so many of its last queries have values this close to the best one. The
-unit is the distance of the best value to their median, or to that of the better half if less."""
+"""A search has settled if its last queries have gained no more than this, and so many of their
+values are this close to the best one, see :func:`is_settled`."""
 
 FADING, FADING_OF_MANY = 1.0, 0.3
 """After k searches that have not found the best point, the next one makes that share divided by
@@ -329,19 +329,17 @@ def has_converged(
 
 
 def is_settled(merit: FloatArray) -> bool:
-    """Tell whether many of the last queries of a search only add digits to its best value.
+    """Tell whether the last queries of a search, with ``merit (n,)``, only add digits.
 
-    Where an objective is rugged, hardly any value is that close to the best one. In a narrow
-    valley the values differ by more. Equal values count once: error rates repeat the best one.
-
-    Parameters
-    ----------
-    merit : FloatArray, shape (n,)
-        Of its own observations.
+    Values are close in units of the best one's distance to the median of the last ones, or of the
+    better half if less. Where an objective is rugged, hardly any value is close to the best one.
+    In a narrow valley the values differ by more, or still gain. Equal values count once: error
+    rates repeat the best one.
     """
-    last, better = merit[-WINDOW:], np.sort(merit)[len(merit) // 2 :]
-    unit = merit.max() - max(np.median(last), np.median(better))
-    return int((merit.max() - np.unique(last) <= CLOSE * unit).sum()) >= LEAST_CLOSE
+    best, last, better = merit.max(), merit[-WINDOW:], np.sort(merit)[len(merit) // 2 :]
+    close = CLOSE * (best - max(np.median(last), np.median(better)))
+    is_flat = best - merit[:-PATIENCE].max(initial=-np.inf) <= close
+    return bool(is_flat and (best - np.unique(last) <= close).sum() >= LEAST_CLOSE)
 
 
 def _began(record: Record) -> int | None:
