@@ -199,6 +199,7 @@ def next_turn(
     latest = max(began.values(), default=None)
     records = [record for record in seen.records if began.get(record.number, -1) == latest]
     n_in_vain = _n_in_vain(began, holder)
+    # Trials of the first search, and of the one that found the best point.
     own = [began.get(number, holder) == holder for number in seen.numbers.tolist()]
     many = domain.breadth >= FEW_COLUMNS and not domain.discrete.all()
     settled = many and seen.ranks is None and is_settled(merit[own])
