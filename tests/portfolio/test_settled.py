@@ -131,17 +131,26 @@ def test_values_of_long_ago_say_nothing() -> None:
     assert not restart.is_settled(np.r_[known, LATE[: n_since + 1]])
 
 
-def test_once_it_has_settled_nearly_all_queries_are_of_a_search_that_moves_all_columns() -> None:
+def test_once_it_has_settled_a_search_afresh_moves_all_columns() -> None:
     domain, seen = study()
-    search = next_search(domain, seen, 0.99 * restart.SHARE_SETTLED)
+    search = next_search(domain, seen, 0.99 * restart.SHARE)
     assert search.began == seen.step
     assert search.columns.tolist() == list(range(FEW_COLUMNS))
     assert search.needs_random_points
-    assert next_search(domain, seen, 1.01 * restart.SHARE_SETTLED).began is None
+    assert next_search(domain, seen, 1.01 * restart.SHARE).began is None
     later = searched(domain, seen, [1.0, 2.0])
     again = next_search(domain, later)
     assert again.began == N
     assert again.seen.values.tolist() == [1.0, 2.0]
+
+
+def test_each_search_in_vain_lowers_the_share_of_the_next() -> None:
+    domain, seen = study()
+    first = searched(domain, seen, [1.0] * (restart.n_random(FEW_COLUMNS) + restart.PATIENCE))
+    second = searched(domain, first, [2.0])
+    share = restart.SHARE / (1 + restart.FADING)
+    assert next_search(domain, second, 0.99 * share).began == len(first.values)
+    assert next_search(domain, second, 1.01 * share).began is None
 
 
 def test_while_it_improves_it_makes_all_queries() -> None:
@@ -244,7 +253,7 @@ def test_the_portfolio_asks_the_local_expert_and_opens_no_box(
         raise AssertionError("a box was asked for")
 
     monkeypatch.setattr(zoom, "next_zoom", no_box)
-    monkeypatch.setattr(restart, "SHARE_SETTLED", 1.0)
+    monkeypatch.setattr(restart, "SHARE", 1.0)
     domain, seen = study()
     begun = HDBO().suggest(domain, seen, Streams(0))
     assert begun.report[QUERY] == "restart"
@@ -258,7 +267,7 @@ def test_the_portfolio_asks_the_local_expert_and_opens_no_box(
 
 
 def test_without_a_local_expert_the_others_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restart, "SHARE_SETTLED", 1.0)
+    monkeypatch.setattr(restart, "SHARE", 1.0)
     domain, seen = study()
     later = searched(domain, seen, np.linspace(1.0, 3.0, restart.n_random(FEW_COLUMNS)).tolist())
     asked = HDBO(experts=["global"]).suggest(domain, later, Streams(0))

@@ -7,7 +7,7 @@ there are many columns, a search afresh moves the few that matter under a fit, a
 comes back to the best point. Where that fit explains the objective, the searches of
 :mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is none
 until the first search has settled: until its last queries only add digits to the best value. Then
-it moves all columns, and its local expert makes nearly all queries.
+it moves all columns, and only its local expert is asked.
 """
 
 from __future__ import annotations
@@ -61,9 +61,6 @@ LEAST_REFINED = 3
 
 SHARE_OF_MIXED = 1.0 / 3.0
 """The same in few mixed columns."""
-
-SHARE_SETTLED = 0.9
-"""The same once the first search has settled, from :data:`FEW_COLUMNS` columns on."""
 
 CLOSE, LEAST_CLOSE = 3e-3, 5
 """A search has settled if its last queries have gained no more than this, and so many of their
@@ -203,14 +200,14 @@ def next_turn(
     own = [began.get(number, holder) == holder for number in seen.numbers.tolist()]
     many = domain.breadth >= FEW_COLUMNS and not domain.discrete.all()
     settled = many and seen.ranks is None and is_settled(merit[own])
-    share = SHARE_SETTLED if settled else _share(domain, of_first)
+    share = _share(domain, of_first)
     return Turn(first, rng.random(), n_in_vain, latest, records, holder, share, settled)
 
 
 def next_search(domain: Domain, seen: Observations, turn: Turn, memory: Memory) -> Search:
     """Return the search whose turn it is: the first one, or one that began afresh."""
     many = domain.breadth >= FEW_COLUMNS
-    if not turn.is_later(FADING_OF_MANY if many else FADING):
+    if not turn.is_later(FADING_OF_MANY if many and not turn.settled else FADING):
         return turn.first
     if (latest := under_way(domain, seen, turn, memory)) is not None:
         return latest
