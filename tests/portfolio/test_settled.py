@@ -32,7 +32,7 @@ from optuna_hdbo.portfolio.searches import zoom
 EARLY = np.linspace(0.0, 8.0, 60)
 BEST = 10.0
 LATE = np.linspace(4.0, 5.0, WINDOW - 1)
-"""With these, the median of the better half is 6.1, and the best value is among the last ones."""
+"""Values of the last queries, beside those that are close to the best one."""
 
 UNIT = restart.CLOSE * (BEST - float(np.median(np.sort(np.r_[EARLY, BEST, LATE])[45:])))
 """The furthest value from the best one that counts as close."""
