@@ -17,8 +17,8 @@ from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.models.anova.components import Components
+from optuna_hdbo._core.models.anova.components import Findings
 from optuna_hdbo._core.models.anova.features import Conditional
-from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.outputs import standardise

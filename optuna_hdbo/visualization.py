@@ -16,7 +16,7 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
-from optuna_hdbo._figures.bars import bars
+from optuna_hdbo._figures.axes import bars
 from optuna_hdbo._figures.calibration import calibration_figure
 from optuna_hdbo._figures.calibration import left_out
 from optuna_hdbo._figures.calibration import recorded

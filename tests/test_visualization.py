@@ -16,7 +16,7 @@ from test_structure import attributes
 from optuna_hdbo import VSBOSampler
 from optuna_hdbo import visualization
 from optuna_hdbo._figures import components
-from optuna_hdbo._figures.bars import broken
+from optuna_hdbo._figures.axes import broken
 from optuna_hdbo._figures.components import components_figure
 from optuna_hdbo._figures.heat_maps import COLOURS
 from optuna_hdbo._figures.heat_maps import HEIGHT_OF_CARD

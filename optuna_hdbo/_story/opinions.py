@@ -22,7 +22,7 @@ from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
 from optuna_hdbo._study.values import signs_of
-from optuna_hdbo.methods.gp_ucb import BELIEFS
+from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
 
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     with one_blas_thread():
         return {
             in_words(belief): _opinion(space, seen, belief, x)
-            for belief in BELIEFS
+            for belief in POOLED_BELIEFS
             if len(x) > 1 or not belief.separable
         }
 
@@ -86,6 +86,8 @@ def in_words(belief: Belief) -> str:
     """Return what a belief says about the function."""
     if belief.separable:
         words = "no parameters interact"
+    elif belief.pooled:
+        words = "all parameters matter alike"
     else:
         many = belief.prior == "inverse-square"
         words = "all parameters matter" if many else "few parameters matter"

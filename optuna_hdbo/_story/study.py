@@ -18,6 +18,7 @@ from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
+from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
 from optuna_hdbo.portfolio import outliers
 from optuna_hdbo.portfolio.experts import EXPERTS
 
@@ -139,7 +140,7 @@ def _told_models(facts: Mapping[str, Any]) -> str:
 def _beliefs(queries: list[Query]) -> dict[str, float]:
     """Return the latest evidence for each belief of the global expert, in nats."""
     found = {}
-    for belief in BELIEFS:
+    for belief in BELIEFS + POOLED_BELIEFS:
         key = f"{ENSEMBLE}:{belief.key}:evidence"
         for query in reversed(queries):
             evidence = Evidence.from_json(query.data.get(key))

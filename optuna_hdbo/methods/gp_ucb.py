@@ -8,6 +8,7 @@ that all columns matter, that few do, and that none interact.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
@@ -44,12 +45,15 @@ BELIEFS = (
 )
 """The beliefs of the default ensemble."""
 
+POOLED_BELIEFS = tuple(replace(b, pooled=b.prior == "inverse-square") for b in BELIEFS)
+"""The same where columns that all matter do so alike."""
+
 
 class GPUCB:
     """GP-UCB: one Gaussian process over all columns.
 
     The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`.
+    ``costly_from`` of :class:`Ensemble`. With ``pooled`` the beliefs are :data:`POOLED_BELIEFS`.
     """
 
     name = "gp-ucb"
@@ -64,6 +68,7 @@ class GPUCB:
         beta: Beta = 4.0,
         alternate: bool = True,
         warp: bool = True,
+        pooled: bool = False,
         costly_from: float = math.inf,
     ) -> None:
         check_choice("kernel", kernel, tuple(KINDS))
@@ -71,7 +76,8 @@ class GPUCB:
         check_beta(beta)
         self.beta = beta
         beliefs = BELIEFS if warp else BELIEFS[:3]
-        models = Ensemble(kernel, ard, beliefs, n_cyc, costly_from=costly_from)
+        compared = POOLED_BELIEFS if pooled else beliefs
+        models = Ensemble(kernel, ard, compared, n_cyc, costly_from=costly_from)
         self._several = SeveralQueries(kernel, ard, beliefs, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)

@@ -74,7 +74,8 @@ class TuRBO:
     """A trust region around the best point.
 
     The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`.
+    ``costly_from`` of :class:`Ensemble`. With ``pooled`` a model whose lengthscales are close to
+    each other takes part, and those of sums are close, too.
     """
 
     name = "turbo"
@@ -107,6 +108,7 @@ class TuRBO:
         adaptive_prior: bool = True,
         separable: bool = True,
         rotated: bool = True,
+        pooled: bool = False,
         n_cyc: int | None = None,
         costly_from: float = math.inf,
     ) -> None:
@@ -123,7 +125,8 @@ class TuRBO:
         self.adaptive_prior = bool(adaptive_prior)
         self._belief = FEW_MATTER_WARPED if warp else FEW_MATTER
         sums = (NONE_INTERACT, NONE_INTERACT_WARPED) if warp else (NONE_INTERACT,)
-        self._sums = sums if separable else ()
+        self._sums = tuple(replace(b, pooled=pooled) for b in sums) if separable else ()
+        self._pooled = replace(self._belief, pooled=True) if pooled else None
         self._turned = replace(self._belief, rotated=True) if rotated else None
         self._local = Ensemble(
             kernel, True, (self._belief,), n_cyc, name="local", costly_from=costly_from
@@ -166,7 +169,8 @@ class TuRBO:
             widths = region.widths
         sums = self._sums if len(domain) > 1 else ()
         turned = self._turned if may_turn(domain, len(seen.y)) else None
-        compared = bool(sums) or turned is not None
+        pooled = self._pooled if len(domain) > 1 else None
+        compared = bool(sums or turned or pooled)
 
         def of_region(belief: Belief, axes: Kernel | None = None) -> Believed:
             return self._local.believed(
@@ -181,6 +185,8 @@ class TuRBO:
             )
 
         models = [of_region(self._belief)]
+        if pooled is not None:
+            models.append(of_region(pooled))
         if turned is not None:
             models.append(of_region(turned, models[0].posterior.kernel))
         for belief in sums:

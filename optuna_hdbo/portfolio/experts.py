@@ -98,13 +98,13 @@ class Expert:
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
     {
         "local": Expert(
-            lambda deterministic: TuRBO(costly_from=MANY_COLUMNS),
+            lambda deterministic: TuRBO(pooled=True, costly_from=MANY_COLUMNS),
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(2.0, 2.0),
             priors=dict.fromkeys(("few", "few mixed", "many"), Credit(1.0, 2.0)),
         ),
         "global": Expert(
-            lambda deterministic: GPUCB(costly_from=MANY_COLUMNS),
+            lambda deterministic: GPUCB(pooled=True, costly_from=MANY_COLUMNS),
             most=MOST_MODELLED_COLUMNS,
             priors={
                 "few": Credit(2.0, 2.0),

@@ -15,16 +15,19 @@ from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
 
 
 def peak(x: np.ndarray) -> float:
     return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
 
 
-def test_all_beliefs_are_fitted_and_kept() -> None:
+@pytest.mark.parametrize("pooled", [False, True])
+def test_all_beliefs_are_fitted_and_kept(pooled: bool) -> None:
     ledger = Ledger.started(make_domain(None, None), 8, peak)
-    first, *others = ledger.run(GPUCB(n_cyc=100), 4)
-    fits = {f"plain:{belief.key}" for belief in BELIEFS}
+    first, *others = ledger.run(GPUCB(n_cyc=100, pooled=pooled), 4)
+    fits = {f"plain:{belief.key}" for belief in (POOLED_BELIEFS if pooled else BELIEFS)}
+    assert sum(":pooled" in key for key in fits) == (4 if pooled else 0)
     warped = {f"{key}:output" for key in fits if key.endswith(":warped")}
     assert len(fits) == 6
     assert set(first.record or {}) == fits | warped | {f"{key}:evidence" for key in fits}

@@ -119,6 +119,17 @@ def test_sums_over_single_columns_compete() -> None:
         assert bool(keys) == separable
 
 
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_pooled_lengthscales_compete(n_columns: int) -> None:
+    ledger = Ledger.started(make_domain(*[None] * n_columns), 12)
+    for pooled in (True, False):
+        suggestion = TuRBO(pooled=pooled).suggest(ledger.domain, ledger.seen(), Streams(0))
+        keys = {key for key in suggestion.record or {} if key.endswith(":pooled:warped")}
+        local, sums = "local:dimension-scaled", "plain:inverse-square:separable"
+        names = (local, sums) if pooled and n_columns > 1 else ()
+        assert keys == {f"{name}:pooled:warped" for name in names}
+
+
 TURNED = "local:dimension-scaled:rotated:warped"
 
 

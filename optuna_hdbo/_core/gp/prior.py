@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,8 @@ class Prior:
         on the variance of each column.
     tau : float
         Global scale of the ``"sparse"`` prior.
+    spread : float
+        Standard deviation of log lengthscales around their mean: those of few data are pooled.
     """
 
     lengthscale: PriorName = "inverse-square"
@@ -42,6 +45,7 @@ class Prior:
     scale: bool = True
     noise: bool = True
     tau: float = 0.1
+    spread: float = math.inf
 
     @cached_property
     def _half_log_dimension(self) -> float:
@@ -49,6 +53,13 @@ class Prior:
 
     def of_lengthscales(self, u: FloatArray) -> tuple[float, FloatArray]:
         """Return the log density at l = exp(u) and its derivative in u."""
+        value, slope = self._of_each(u)
+        if self.spread == math.inf:
+            return value, slope
+        away = (u - u.mean()) / self.spread
+        return value - 0.5 * float(away @ away), slope - away / self.spread
+
+    def _of_each(self, u: FloatArray) -> tuple[float, FloatArray]:
         if self.lengthscale == "flat":
             return 0.0, np.zeros_like(u)
         square = np.exp(2.0 * u)

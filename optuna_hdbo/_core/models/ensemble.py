@@ -46,6 +46,10 @@ several. These have the same, because only models that are equally fresh can be 
 WARM_STEPS, COLD_STEPS = 6, 40
 """Steps of a fit that starts from an earlier one, and of a cold start."""
 
+SPREAD, HEAD_START = 0.25, 4.0
+"""Spread of pooled lengthscales, see :class:`Prior`, and the nats by which a belief in them is
+ahead of others at first. Where few observations meet many columns, free lengthscales overfit."""
+
 COLD_EVERY = 16
 """Fits between two at which a cold start competes with the warm one. If the warm one explains
 nearly everything by noise, cold starts come four times as often."""
@@ -70,6 +74,8 @@ class Belief:
         Global scale of the ``"sparse"`` prior.
     rotated : bool
         Whether lengthscales are along learned directions instead of the columns.
+    pooled : bool
+        Whether lengthscales are close to each other: columns matter alike.
     """
 
     prior: PriorName
@@ -77,12 +83,14 @@ class Belief:
     warped: bool = False
     tau: float = 0.1
     rotated: bool = False
+    pooled: bool = False
 
     @property
     def key(self) -> str:
         """Its part of the key under which fits are recorded."""
         name = f"sparse:{self.tau:g}" if self.prior == "sparse" else self.prior
         name += ":separable" * self.separable + ":rotated" * self.rotated
+        name += ":pooled" * self.pooled
         return name + ":warped" * self.warped
 
     def groups(self, domain: Domain) -> list[IntArray]:
@@ -111,16 +119,19 @@ class Believed:
         The observations as the model sees them: ``y`` is what the posterior is of.
     evidence : Evidence
         How well it has predicted so far.
+    head_start : float
+        What is added to that, in nats.
     """
 
     posterior: Posterior
     seen: Observations
     evidence: Evidence
+    head_start: float = 0.0
 
 
 def draw_model(models: Sequence[Believed], rng: np.random.Generator) -> Believed:
     """Return the model for this suggestion, drawn by the evidence for each."""
-    nats = np.array([model.evidence.nats for model in models])
+    nats = np.array([model.evidence.nats + model.head_start for model in models])
     share = shares(nats, ODDS_PER_NAT, LEAST_SHARE)
     return models[int((rng.random() > np.cumsum(share)[:-1]).sum())]
 
@@ -230,7 +241,8 @@ class Ensemble:
 
         growth = rarer(growth, domain, self.costly_from)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
-        return Believed(self._posterior(key, fitted, within), within, evidence)
+        ahead = HEAD_START if belief.pooled and not belief.separable else 0.0
+        return Believed(self._posterior(key, fitted, within), within, evidence, ahead)
 
     @staticmethod
     def _seen(seen: Observations, belief: Belief, key: str, memory: Memory) -> Observations:
@@ -258,7 +270,8 @@ class Ensemble:
         """
         groups, named = belief.groups(domain), belief.prior
         n_columns = min(len(groups[0]), domain.breadth)
-        prior = Prior(named, n_columns, named != "flat", named != "flat", belief.tau)
+        spread = SPREAD if belief.pooled else math.inf
+        prior = Prior(named, n_columns, named != "flat", named != "flat", belief.tau, spread)
         cycle = 0 if warm is None else warm.cycle + 1
         if belief.rotated:
             start = axes if warm is None else warm.kernel

@@ -155,9 +155,10 @@ def test_extreme_lengthscales_have_finite_gradients(kind: str, lengthscale: floa
 # priors ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("spread", [math.inf, 0.3])
 @pytest.mark.parametrize("name", PRIORS)
-def test_slopes_of_the_priors(name: Any) -> None:
-    prior = Prior(name, dimension=20)
+def test_slopes_of_the_priors(name: Any, spread: float) -> None:
+    prior = Prior(name, dimension=20, spread=spread)
     for u in np.random.default_rng(0).uniform(-2.0, 4.0, (5, 3)):
         expected = reference.gradient(lambda v: prior.of_lengthscales(v)[0], u, h=1e-3)
         np.testing.assert_allclose(prior.of_lengthscales(u)[1], expected, rtol=1e-7, atol=1e-8)
@@ -189,6 +190,20 @@ def test_priors_are_their_densities(dimension: int) -> None:
     gamma = stats.gamma(1.1, scale=1.0 / 30.0)
     values = np.array([prior.of_noise(math.log(v))[0] for v in x])
     np.testing.assert_allclose(np.diff(values), np.diff(gamma.logpdf(x)), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_pooled_lengthscales_are_normal_around_their_mean(name: Any) -> None:
+    """In the log, and up to a constant."""
+    u = np.random.default_rng(1).uniform(-2.0, 4.0, (5, 3))
+    pooled, free = (
+        np.array([Prior(name, 3, spread=spread).of_lengthscales(v)[0] for v in u])
+        for spread in (0.7, math.inf)
+    )
+    normal = stats.norm(0.0, 0.7).logpdf(u - u.mean(axis=1, keepdims=True)).sum(axis=1)
+    np.testing.assert_allclose(np.diff(pooled - free), np.diff(normal), rtol=1e-9)
+    alone = Prior(name, 3, spread=0.7).of_lengthscales(u[0, :1])
+    assert alone == Prior(name, 3).of_lengthscales(u[0, :1])
 
 
 @pytest.mark.parametrize("dimension", [1, 20, 500])
@@ -369,6 +384,19 @@ def test_fit_finds_which_columns_matter() -> None:
     start = plain("se", 4, 0.5)
     found, _ = fit(start, X, y, prior=FLAT, bounds=Bounds(), starts=[start])
     assert found.lengthscales[:2].max() < found.lengthscales[2:].min()
+
+
+def test_the_less_spread_the_closer_are_lengthscales() -> None:
+    X, y = smooth(25, 4, 4)
+    start = plain("se", 4, 0.5)
+    options: dict[str, Any] = {"bounds": Bounds(), "starts": [start], "n_steps": 200}
+    one, value = fit(start, X, y, prior=FLAT, lengthscales="all", **options)
+    pooled = [fit(start, X, y, prior=replace(FLAT, spread=s), **options)[0] for s in (0.02, 0.5)]
+    np.testing.assert_allclose(pooled[0].lengthscales, one.lengthscales, rtol=0.05)
+    free, highest = fit(start, X, y, prior=FLAT, **options)
+    assert highest > value + 1.0
+    spreads = [np.log(kernel.lengthscales).std() for kernel in (*pooled, free)]
+    assert spreads == sorted(spreads)
 
 
 def test_bounds_hold_and_equal_ones_fix() -> None:

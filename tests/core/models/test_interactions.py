@@ -16,6 +16,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova import interactions
+from optuna_hdbo._core.models.anova.components import Findings
 from optuna_hdbo._core.models.anova.evidence import NOISES
 from optuna_hdbo._core.models.anova.evidence import VARIANCES
 from optuna_hdbo._core.models.anova.evidence import Evidence
@@ -23,7 +24,6 @@ from optuna_hdbo._core.models.anova.evidence import Marginal
 from optuna_hdbo._core.models.anova.evidence import limit
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
-from optuna_hdbo._core.models.anova.findings import Findings
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import start
 from optuna_hdbo._core.outputs import standardise

@@ -26,6 +26,9 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import join
+from optuna_hdbo._core.models.anova.components import ColumnFinding
+from optuna_hdbo._core.models.anova.components import Findings
+from optuna_hdbo._core.models.anova.components import PairFinding
 from optuna_hdbo._core.models.anova.evidence import VARIANCES
 from optuna_hdbo._core.models.anova.evidence import Evidence
 from optuna_hdbo._core.models.anova.evidence import Marginal
@@ -36,9 +39,6 @@ from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
-from optuna_hdbo._core.models.anova.findings import ColumnFinding
-from optuna_hdbo._core.models.anova.findings import Findings
-from optuna_hdbo._core.models.anova.findings import PairFinding
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import start
 from optuna_hdbo._core.models.groupings.learning import likeliest
