@@ -22,6 +22,7 @@ from test_structure import attributes
 from optuna_hdbo import HDBOSampler
 from optuna_hdbo import explain
 from optuna_hdbo import visualization
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._story import opinions
 from optuna_hdbo._story.trial import WORDS
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -446,9 +447,20 @@ def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
     return found
 
 
+def test_pooled_lengthscales_have_an_opinion() -> None:
+    for n_columns in (LEAST_POOLED - 1, LEAST_POOLED):
+        study = optuna.create_study(sampler=HDBOSampler(seed=0, experts=["global"]))
+        names = [f"x{i}" for i in range(n_columns)]
+        study.optimize(lambda t, n=names: sum(t.suggest_float(x, 0, 1) for x in n), n_trials=14)
+        opinions, beliefs = explain(study, 13).facts["opinions"], explain(study).facts["beliefs"]
+        assert opinions.keys() == beliefs.keys()
+        alike = {belief for belief in opinions if "matter alike" in belief}
+        assert len(alike) == (2 if n_columns == LEAST_POOLED else 0)
+
+
 def test_penalties_do_not_spoil_opinions() -> None:
     raised = opinions_if(lambda value: 1e6 if value > 10.0 else value)
-    assert all(abs(mean - 1.0) < 1.0 and std < 1.0 for mean, std in raised.values())
+    assert all(abs(mean - 1.0) < 0.01 and std < 0.01 for mean, std in raised.values())
 
 
 def test_opinions_know_of_skewed_values(monkeypatch: pytest.MonkeyPatch) -> None:

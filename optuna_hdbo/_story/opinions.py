@@ -70,7 +70,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     with one_blas_thread():
         return {
             in_words(belief): _opinion(space, seen, belief, x)
-            for belief in POOLED_BELIEFS
+            for belief in (belief.of(space.domain) for belief in POOLED_BELIEFS)
             if len(x) > 1 or not belief.separable
         }
 

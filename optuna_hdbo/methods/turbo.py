@@ -33,6 +33,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import GROWTH_OF_SEVERAL
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
 from optuna_hdbo._core.models.ensemble import Belief
@@ -167,9 +168,9 @@ class TuRBO:
             lengthscales = np.ones(len(domain)) if last is None else last.kernel.lengthscales
             region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
             widths = region.widths
-        sums = self._sums if len(domain) > 1 else ()
+        sums = [belief.of(domain) for belief in self._sums if len(domain) > 1]
         turned = self._turned if may_turn(domain, len(seen.y)) else None
-        pooled = self._pooled if len(domain) > 1 else None
+        pooled = self._pooled if len(domain) >= LEAST_POOLED else None
         compared = bool(sums or turned or pooled)
 
         def of_region(belief: Belief, axes: Kernel | None = None) -> Believed:

@@ -27,7 +27,7 @@ from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
-from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
+from optuna_hdbo.methods.gp_ucb import BELIEFS
 
 
 LEAST_REPEATED = 0.1
@@ -76,7 +76,7 @@ class Stepped:
         self, *, deterministic_objective: bool = True, costly_from: float = math.inf
     ) -> None:
         self._deterministic = deterministic_objective
-        self._models = Ensemble("matern52", True, POOLED_BELIEFS, costly_from=costly_from)
+        self._models = Ensemble("matern52", True, BELIEFS, costly_from=costly_from)
         self._constraints = ConstraintModels()
 
     def validate(self, domain: Domain) -> None:

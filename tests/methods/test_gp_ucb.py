@@ -11,6 +11,7 @@ from histories import Ledger
 from histories import affordable
 from histories import make_domain
 
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_ucb import BELIEFS
@@ -22,12 +23,16 @@ def peak(x: np.ndarray) -> float:
     return float(np.exp(-20 * ((x - 0.7) ** 2).sum()))
 
 
-@pytest.mark.parametrize("pooled", [False, True])
-def test_all_beliefs_are_fitted_and_kept(pooled: bool) -> None:
-    ledger = Ledger.started(make_domain(None, None), 8, peak)
-    first, *others = ledger.run(GPUCB(n_cyc=100, pooled=pooled), 4)
-    fits = {f"plain:{belief.key}" for belief in (POOLED_BELIEFS if pooled else BELIEFS)}
-    assert sum(":pooled" in key for key in fits) == (4 if pooled else 0)
+@pytest.mark.parametrize(
+    ("pooled", "n_columns"),
+    [(False, LEAST_POOLED), (True, LEAST_POOLED - 1), (True, LEAST_POOLED)],
+)
+def test_all_beliefs_are_fitted_and_kept(pooled: bool, n_columns: int) -> None:
+    ledger = Ledger.started(make_domain(*[None] * n_columns), 8, peak)
+    first, *others = ledger.run(GPUCB(n_cyc=100, pooled=pooled), affordable(4, 2))
+    are_pooled = pooled and n_columns == LEAST_POOLED
+    fits = {f"plain:{belief.key}" for belief in (POOLED_BELIEFS if are_pooled else BELIEFS)}
+    assert sum(":pooled" in key for key in fits) == (4 if are_pooled else 0)
     warped = {f"{key}:output" for key in fits if key.endswith(":warped")}
     assert len(fits) == 6
     assert set(first.record or {}) == fits | warped | {f"{key}:evidence" for key in fits}

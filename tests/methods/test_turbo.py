@@ -15,6 +15,7 @@ from histories import published
 
 from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.region import MOST_UNEQUAL
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.turbo import LEAST_TO_TURN
@@ -119,14 +120,14 @@ def test_sums_over_single_columns_compete() -> None:
         assert bool(keys) == separable
 
 
-@pytest.mark.parametrize("n_columns", [1, 3])
+@pytest.mark.parametrize("n_columns", [LEAST_POOLED - 1, LEAST_POOLED])
 def test_pooled_lengthscales_compete(n_columns: int) -> None:
     ledger = Ledger.started(make_domain(*[None] * n_columns), 12)
     for pooled in (True, False):
         suggestion = TuRBO(pooled=pooled).suggest(ledger.domain, ledger.seen(), Streams(0))
         keys = {key for key in suggestion.record or {} if key.endswith(":pooled:warped")}
         local, sums = "local:dimension-scaled", "plain:inverse-square:separable"
-        names = (local, sums) if pooled and n_columns > 1 else ()
+        names = (local, sums) if pooled and n_columns == LEAST_POOLED else ()
         assert keys == {f"{name}:pooled:warped" for name in names}
 
 

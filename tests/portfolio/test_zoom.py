@@ -295,7 +295,7 @@ def test_records_of_a_box_keep_its_fits_to_themselves() -> None:
 
 @dear
 def test_the_trust_region_of_a_box_is_reported_in_shares_of_the_ranges() -> None:
-    ledger = Ledger.started(make_domain(*[None] * 3), 12, rugged)
+    ledger = Ledger.started(make_domain(*[None] * 3), 8, rugged)
     asked = ledger.run(HDBO(experts=["local"]), affordable(24, 14))
     lengths = [s.report["region_length"] for s in asked if SIDE in s.report]
     assert lengths
@@ -332,7 +332,7 @@ def test_a_rugged_objective_is_zoomed_in_on_and_a_smooth_valley_is_not() -> None
 
 def test_a_fresh_method_asks_for_the_same_point_in_a_box() -> None:
     domain = make_domain(*[None] * 3)
-    ledger = Ledger.started(domain, 12, rugged)
+    ledger = Ledger.started(domain, 8, rugged)
     method = HDBO(experts=["local", "tree"])
     n_boxes = 0
     for _ in range(affordable(30, 14)):

@@ -50,6 +50,9 @@ SPREAD, HEAD_START = 0.25, 4.0
 """Spread of pooled lengthscales, see :class:`Prior`, and the nats by which a belief in them is
 ahead of others at first. Where few observations meet many columns, free lengthscales overfit."""
 
+LEAST_POOLED = 10
+"""With fewer columns than this lengthscales are free."""
+
 COLD_EVERY = 16
 """Fits between two at which a cold start competes with the warm one. If the warm one explains
 nearly everything by noise, cold starts come four times as often."""
@@ -92,6 +95,10 @@ class Belief:
         name += ":separable" * self.separable + ":rotated" * self.rotated
         name += ":pooled" * self.pooled
         return name + ":warped" * self.warped
+
+    def of(self, domain: Domain) -> Belief:
+        """Return the belief for a domain: in one of few columns lengthscales are free."""
+        return replace(self, pooled=self.pooled and len(domain) >= LEAST_POOLED)
 
     def groups(self, domain: Domain) -> list[IntArray]:
         """Return the columns that the function is a sum over."""
@@ -193,7 +200,7 @@ class Ensemble:
     ) -> Believed:
         """Return the model under one of the beliefs, drawn by how well they predict."""
         # A single column has nothing to interact with.
-        beliefs = [b for b in self.beliefs if len(domain) > 1 or not b.separable]
+        beliefs = [b.of(domain) for b in self.beliefs if len(domain) > 1 or not b.separable]
         if len(beliefs) == 1:
             return self.believed(domain, seen, beliefs[0], memory)
         models = [
