@@ -76,7 +76,8 @@ class GPUCB:
         check_beta(beta)
         self.beta = beta
         beliefs = BELIEFS if warp else BELIEFS[:3]
-        compared = POOLED_BELIEFS if pooled else beliefs
+        compared = POOLED_BELIEFS if pooled else BELIEFS
+        compared = compared if warp else compared[:3]
         models = Ensemble(kernel, ard, compared, n_cyc, costly_from=costly_from)
         self._several = SeveralQueries(kernel, ard, beliefs, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)

@@ -33,7 +33,6 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import GROWTH_OF_SEVERAL
-from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
 from optuna_hdbo._core.models.ensemble import Belief
@@ -127,7 +126,7 @@ class TuRBO:
         self._belief = FEW_MATTER_WARPED if warp else FEW_MATTER
         sums = (NONE_INTERACT, NONE_INTERACT_WARPED) if warp else (NONE_INTERACT,)
         self._sums = tuple(replace(b, pooled=pooled) for b in sums) if separable else ()
-        self._pooled = replace(self._belief, pooled=True) if pooled else None
+        self._pooled = replace(self._belief, pooled=pooled)
         self._turned = replace(self._belief, rotated=True) if rotated else None
         self._local = Ensemble(
             kernel, True, (self._belief,), n_cyc, name="local", costly_from=costly_from
@@ -170,8 +169,8 @@ class TuRBO:
             widths = region.widths
         sums = [belief.of(domain) for belief in self._sums if len(domain) > 1]
         turned = self._turned if may_turn(domain, len(seen.y)) else None
-        pooled = self._pooled if len(domain) >= LEAST_POOLED else None
-        compared = bool(sums or turned or pooled)
+        pooled = self._pooled.of(domain)
+        compared = bool(sums or turned or pooled.pooled)
 
         def of_region(belief: Belief, axes: Kernel | None = None) -> Believed:
             return self._local.believed(
@@ -186,7 +185,7 @@ class TuRBO:
             )
 
         models = [of_region(self._belief)]
-        if pooled is not None:
+        if pooled.pooled:
             models.append(of_region(pooled))
         if turned is not None:
             models.append(of_region(turned, models[0].posterior.kernel))
