@@ -12,6 +12,7 @@ from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.models.ensemble import suited
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import are_skewed
@@ -70,8 +71,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     with one_blas_thread():
         return {
             in_words(belief): _opinion(space, seen, belief, x)
-            for belief in (belief.of(space.domain) for belief in POOLED_BELIEFS)
-            if len(x) > 1 or not belief.separable
+            for belief in suited(POOLED_BELIEFS, space.domain)
         }
 
 

@@ -140,7 +140,7 @@ def _told_models(facts: Mapping[str, Any]) -> str:
 def _beliefs(queries: list[Query]) -> dict[str, float]:
     """Return the latest evidence for each belief of the global expert, in nats."""
     found = {}
-    for belief in BELIEFS + POOLED_BELIEFS:
+    for belief in dict.fromkeys(BELIEFS + POOLED_BELIEFS):
         key = f"{ENSEMBLE}:{belief.key}:evidence"
         for query in reversed(queries):
             evidence = Evidence.from_json(query.data.get(key))

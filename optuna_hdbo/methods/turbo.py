@@ -39,6 +39,7 @@ from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.ensemble import draw_model
+from optuna_hdbo._core.models.ensemble import suited
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -74,8 +75,8 @@ class TuRBO:
     """A trust region around the best point.
 
     The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`. With ``pooled`` a model whose lengthscales are close to
-    each other takes part, and those of sums are close, too.
+    ``costly_from`` of :class:`Ensemble`. With ``pooled`` a model with pooled lengthscales takes
+    part, and sums have such lengthscales, too.
     """
 
     name = "turbo"
@@ -167,7 +168,7 @@ class TuRBO:
             lengthscales = np.ones(len(domain)) if last is None else last.kernel.lengthscales
             region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
             widths = region.widths
-        sums = [belief.of(domain) for belief in self._sums if len(domain) > 1]
+        sums = suited(self._sums, domain)
         turned = self._turned if may_turn(domain, len(seen.y)) else None
         pooled = self._pooled.of(domain)
         compared = bool(sums or turned or pooled.pooled)

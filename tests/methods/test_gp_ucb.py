@@ -39,6 +39,14 @@ def test_all_beliefs_are_fitted_and_kept(pooled: bool, n_columns: int) -> None:
     assert not any(suggestion.record for suggestion in others)
 
 
+def test_without_warping_pooled_beliefs_are_not_warped_either() -> None:
+    ledger = Ledger.started(make_domain(*[None] * LEAST_POOLED), 8, peak)
+    method = GPUCB(warp=False, pooled=True)
+    record = method.suggest(ledger.domain, ledger.seen(), Streams(0)).record or {}
+    assert sum(key.endswith(":pooled") for key in record) == 2
+    assert not any("warped" in key for key in record)
+
+
 @pytest.mark.parametrize("skewed", [False, True])
 def test_skewed_values_are_reduced_by_the_best_fifth(skewed: bool) -> None:
     ledger = Ledger.started(make_domain(None, None), 40, lambda x: -np.exp(9.0 * x[0] - x[1]))

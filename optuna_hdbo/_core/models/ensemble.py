@@ -46,16 +46,16 @@ several. These have the same, because only models that are equally fresh can be 
 WARM_STEPS, COLD_STEPS = 6, 40
 """Steps of a fit that starts from an earlier one, and of a cold start."""
 
+COLD_EVERY = 16
+"""Fits between two at which a cold start competes with the warm one. If the warm one explains
+nearly everything by noise, cold starts come four times as often."""
+
 SPREAD, HEAD_START = 0.25, 4.0
 """Spread of pooled lengthscales, see :class:`Prior`, and the nats by which a belief in them is
 ahead of others at first. Where few observations meet many columns, free lengthscales overfit."""
 
 LEAST_POOLED = 10
 """With fewer columns than this lengthscales are free."""
-
-COLD_EVERY = 16
-"""Fits between two at which a cold start competes with the warm one. If the warm one explains
-nearly everything by noise, cold starts come four times as often."""
 
 ENSEMBLE = "plain"
 """What the keys of the global expert's fits and evidence begin with."""
@@ -96,6 +96,11 @@ class Belief:
         name += ":pooled" * self.pooled
         return name + ":warped" * self.warped
 
+    @property
+    def head_start(self) -> float:
+        """Nats by which it is ahead of others at first. Sums have no lead."""
+        return HEAD_START if self.pooled and not self.separable else 0.0
+
     def of(self, domain: Domain) -> Belief:
         """Return the belief for a domain: in one of few columns lengthscales are free."""
         return replace(self, pooled=self.pooled and len(domain) >= LEAST_POOLED)
@@ -134,6 +139,11 @@ class Believed:
     seen: Observations
     evidence: Evidence
     head_start: float = 0.0
+
+
+def suited(beliefs: Sequence[Belief], domain: Domain) -> list[Belief]:
+    """Return the beliefs for a domain. A single column has nothing to interact with."""
+    return [b.of(domain) for b in beliefs if len(domain) > 1 or not b.separable]
 
 
 def draw_model(models: Sequence[Believed], rng: np.random.Generator) -> Believed:
@@ -199,8 +209,7 @@ class Ensemble:
         self, domain: Domain, seen: Observations, memory: Memory, rng: np.random.Generator
     ) -> Believed:
         """Return the model under one of the beliefs, drawn by how well they predict."""
-        # A single column has nothing to interact with.
-        beliefs = [b.of(domain) for b in self.beliefs if len(domain) > 1 or not b.separable]
+        beliefs = suited(self.beliefs, domain)
         if len(beliefs) == 1:
             return self.believed(domain, seen, beliefs[0], memory)
         models = [
@@ -248,8 +257,8 @@ class Ensemble:
 
         growth = rarer(growth, domain, self.costly_from)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
-        ahead = HEAD_START if belief.pooled and not belief.separable else 0.0
-        return Believed(self._posterior(key, fitted, within), within, evidence, ahead)
+        posterior = self._posterior(key, fitted, within)
+        return Believed(posterior, within, evidence, belief.head_start)
 
     @staticmethod
     def _seen(seen: Observations, belief: Belief, key: str, memory: Memory) -> Observations:
