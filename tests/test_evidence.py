@@ -161,7 +161,7 @@ def test_what_is_said_of_the_picture() -> None:
     first = {p: min((m, r) for (r, q), m in medians.items() if q == p)[1] for _, p in medians}
     assert first == {"levy-20": "HDBOSampler", "ackley-20": "HDBOSampler", "hartmann6-50": "gp"}
     missed = [regret > 0.1 for regret in reached("HDBOSampler", "hartmann6-50")]
-    assert (sum(missed), len(missed)) == (4, 5)  # the second-best optimum is 0.119 above the best
+    assert (sum(missed), len(missed)) == (3, 5)  # the second-best optimum is 0.119 above the best
 
 
 @pytest.mark.parametrize(
