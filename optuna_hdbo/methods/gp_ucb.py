@@ -53,7 +53,8 @@ class GPUCB:
     """GP-UCB: one Gaussian process over all columns.
 
     The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`. With ``pooled`` the beliefs are :data:`POOLED_BELIEFS`.
+    ``costly_from`` of :class:`Ensemble`. With ``pooled``, and for several objectives, the beliefs
+    are :data:`POOLED_BELIEFS`.
     """
 
     name = "gp-ucb"
@@ -75,11 +76,10 @@ class GPUCB:
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)
         self.beta = beta
-        beliefs = BELIEFS if warp else BELIEFS[:3]
-        compared = POOLED_BELIEFS if pooled else BELIEFS
-        compared = compared if warp else compared[:3]
-        models = Ensemble(kernel, ard, compared, n_cyc, costly_from=costly_from)
-        self._several = SeveralQueries(kernel, ard, beliefs, n_cyc)
+        free, alike = (b if warp else b[:3] for b in (BELIEFS, POOLED_BELIEFS))
+        beliefs = alike if pooled else free
+        models = Ensemble(kernel, ard, beliefs, n_cyc, costly_from=costly_from)
+        self._several = SeveralQueries(kernel, ard, alike, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)
 

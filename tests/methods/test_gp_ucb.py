@@ -47,6 +47,18 @@ def test_without_warping_pooled_beliefs_are_not_warped_either() -> None:
     assert not any("warped" in key for key in record)
 
 
+@pytest.mark.parametrize("n_columns", [LEAST_POOLED - 1, LEAST_POOLED])
+@pytest.mark.parametrize("warp", [False, True])
+def test_models_of_several_objectives_have_pooled_lengthscales(warp: bool, n_columns: int) -> None:
+    seen = Ledger.started(make_domain(*[None] * n_columns), 8, peak).seen()
+    several = replace(seen, objectives=np.stack([seen.y, -seen.X[:, 0]], 1), signs=(-1.0, 1.0))
+    record = GPUCB(warp=warp).suggest(make_domain(*[None] * n_columns), several, Streams(0)).record
+    pooled = [key for key in record or {} if "pooled" in key and key.endswith(":evidence")]
+    n_pooled = (4 if warp else 2) if n_columns == LEAST_POOLED else 0
+    assert len(pooled) == 2 * n_pooled
+    assert {key.split(":")[0] for key in record or {}} == {"objective0", "objective1"}
+
+
 @pytest.mark.parametrize("skewed", [False, True])
 def test_skewed_values_are_reduced_by_the_best_fifth(skewed: bool) -> None:
     ledger = Ledger.started(make_domain(None, None), 40, lambda x: -np.exp(9.0 * x[0] - x[1]))

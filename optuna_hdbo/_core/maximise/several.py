@@ -156,9 +156,11 @@ class SeveralQueries:
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), models
 
     def _model(self, j: int) -> Ensemble:
-        return self._models.setdefault(
-            j, Ensemble(self.kind, self.ard, self.beliefs, self.n_cyc, name=f"objective{j}")
+        # With a lead of pooled lengthscales volumes were smaller.
+        new = Ensemble(
+            self.kind, self.ard, self.beliefs, self.n_cyc, name=f"objective{j}", head_start=0.0
         )
+        return self._models.setdefault(j, new)
 
 
 def _improvement(

@@ -96,11 +96,6 @@ class Belief:
         name += ":pooled" * self.pooled
         return name + ":warped" * self.warped
 
-    @property
-    def head_start(self) -> float:
-        """Nats by which it is ahead of others at first. Sums have no lead."""
-        return HEAD_START if self.pooled and not self.separable else 0.0
-
     def of(self, domain: Domain) -> Belief:
         """Return the belief for a domain: in one of few columns lengthscales are free."""
         return replace(self, pooled=self.pooled and len(domain) >= LEAST_POOLED)
@@ -194,6 +189,8 @@ class Ensemble:
     costly_from : float
         Columns from which on fits are :func:`rarer`. Models that share a name and a record must
         agree about it.
+    head_start : float
+        Nats by which pooled lengthscales are ahead of free ones at first. Sums have no lead.
     """
 
     kind: str
@@ -203,6 +200,7 @@ class Ensemble:
     bounds: Bounds = field(default_factory=Bounds)
     name: str = ENSEMBLE
     costly_from: float = math.inf
+    head_start: float = HEAD_START
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
     def drawn(
@@ -258,7 +256,8 @@ class Ensemble:
         growth = rarer(growth, domain, self.costly_from)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
         posterior = self._posterior(key, fitted, within)
-        return Believed(posterior, within, evidence, belief.head_start)
+        leads = belief.pooled and not belief.separable
+        return Believed(posterior, within, evidence, self.head_start if leads else 0.0)
 
     @staticmethod
     def _seen(seen: Observations, belief: Belief, key: str, memory: Memory) -> Observations:

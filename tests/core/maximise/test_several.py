@@ -29,6 +29,7 @@ from optuna_hdbo._core.maximise.several import reference_point
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._core.observations import Observations
 
 
@@ -191,6 +192,16 @@ def test_suggestions_extend_the_front(beliefs: tuple[object, ...]) -> None:
     assert {key.split(":")[0] for key in memory.kept} == {"objective0", "objective1"}
     assert seen.objectives is not None
     assert not (seen.objectives >= opposed(x)).all(axis=1).any()
+
+
+def test_pooled_lengthscales_have_no_lead() -> None:
+    domain = make_domain(*[None] * LEAST_POOLED)
+    queries = SeveralQueries("matern52", True, (replace(ALL_MATTER, pooled=True),))
+    seen = observed(domain, 12, opposed)
+    memory = Memory()
+    _, models = queries.query(domain, seen, memory, np.random.default_rng(0), ConstraintModels())
+    assert any("pooled" in key for key in memory.kept)
+    assert [model.head_start for model in models] == [0.0, 0.0]
 
 
 @dear

@@ -76,6 +76,16 @@ def test_sums_have_no_head_start() -> None:
     assert model.head_start == 0.0
 
 
+@pytest.mark.parametrize("head_start", [0.0, 2.0])
+def test_another_head_start_is_that_of_pooled_lengthscales_alone(head_start: float) -> None:
+    seen = Observations.from_arrays(*_some())
+    ensemble = Ensemble("matern52", True, (ALL_MATTER, POOLED), head_start=head_start)
+    found = [
+        ensemble.believed(DOMAIN, seen, belief, Memory()).head_start for belief in ensemble.beliefs
+    ]
+    assert found == [0.0, head_start]
+
+
 def _some() -> tuple[FloatArray, FloatArray]:
     X = np.random.default_rng(0).random((12, N_COLUMNS))
     return X, function(X, N_COLUMNS)
