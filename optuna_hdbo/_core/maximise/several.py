@@ -48,8 +48,9 @@ around a point of the front, or children of the front, with volume measured from
 TURNS = (FAR, CHILD, IN_CUBE, CHILD)
 """What successive trials search, in turn."""
 
-N_CHILDREN = 600
-"""Children of the front that a trial chooses from."""
+N_CHILDREN, N_NEAREST = 600, 3
+"""Children of the front that a trial chooses from, and how many trials of the least violations
+stand in for the front until one is feasible."""
 
 SIDES = (0.4, 0.2, 0.1, 0.05)
 """Sides of the cubes around points of the front, in shares of the ranges."""
@@ -136,19 +137,21 @@ class SeveralQueries:
         on_front = (within.values == 0.0) & within.feasible
         turn = TURNS[seen.step % len(TURNS)]
         improvement = _improvement(models, on_front, rng, far=turn == FAR)
-        posteriors = [model.posterior for model in models] if improvement is not None else []
+        posteriors, good = [model.posterior for model in models], within.X[on_front]
+        if improvement is None:
+            posteriors, good = [], within.X[np.argsort(-merits(within), kind="stable")[:N_NEAREST]]
         acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
         effort = self.effort.at(len(seen.values))
-        if improvement is not None and turn == CHILD:
-            pool = children(domain, within.X[on_front], N_CHILDREN, rng)
+        if turn == CHILD:
+            pool = children(domain, good, N_CHILDREN, rng)
             x = _best_unknown(pool, acquisition(pool), seen.known)
             return unknown_near(domain, x, seen.known, rng), models
-        if improvement is not None and turn == IN_CUBE:
-            region, front = _around(domain, within.X[on_front], rng)
+        if turn == IN_CUBE:
+            region, inner = _around(domain, good, rng)
             views = [region.view(posterior) for posterior in posteriors]
             terms = _feasible(region.view_feasibility(feasibility))
             inside = SeveralObjectives(views, improvement, terms)
-            x = region.maximise(inside, front, seen.known, rng, effort)
+            x = region.maximise(inside, inner, seen.known, rng, effort)
             return unknown_near(domain, x, seen.known, rng), models
         best = _centres(seen.X, merits(ranks), rng)
         if seen.outside is not None:

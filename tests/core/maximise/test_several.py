@@ -159,6 +159,36 @@ def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> No
     np.testing.assert_array_equal(asked[0], front)
 
 
+@pytest.mark.parametrize("n", [2, 12])
+def test_least_violations_stand_in_until_a_trial_is_feasible(
+    monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    monkeypatch.setattr(several, "SIDES", (0.02,))
+    asked = []
+
+    def noted(domain: Domain, parents: np.ndarray, *settings: object) -> np.ndarray:
+        asked.append(parents)
+        return parents + 1e-4
+
+    monkeypatch.setattr(several, "children", noted)
+    domain = make_domain(None, None, None)
+    seen = observed(domain, n, opposed)
+    violations = np.random.default_rng(1).permutation(n) + 1.0
+    seen = replace(seen, constraints=violations[:, None])
+    nearest = seen.X[np.argsort(violations)[:3]]
+    turns = [several.IN_CUBE, several.CHILD]
+    gaps = [
+        np.abs(query(seen, domain, 12 + several.TURNS.index(turn)) - nearest).max(axis=1).min()
+        for turn in turns
+    ]
+    assert gaps[0] <= 0.0101
+    assert gaps[1] == pytest.approx(1e-4)
+    np.testing.assert_array_equal(asked[0], nearest)
+    some = replace(seen, constraints=np.where(violations == n, 0.0, violations)[:, None])
+    query(some, domain, 12 + several.TURNS.index(several.CHILD))
+    np.testing.assert_array_equal(asked[1], seen.X[violations == n])
+
+
 def test_the_best_child_is_one_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = make_domain(None, None)
     seen = observed(domain, 8, opposed)
