@@ -137,9 +137,11 @@ class SeveralQueries:
         on_front = (within.values == 0.0) & within.feasible
         turn = TURNS[seen.step % len(TURNS)]
         improvement = _improvement(models, on_front, rng, far=turn == FAR)
-        posteriors, good = [model.posterior for model in models], within.X[on_front]
         if improvement is None:
-            posteriors, good = [], within.X[np.argsort(-merits(within), kind="stable")[:N_NEAREST]]
+            order = np.argsort(-feasibility.merit, kind="stable")
+            posteriors, good = [], seen.X[order[:N_NEAREST]]
+        else:
+            posteriors, good = [model.posterior for model in models], within.X[on_front]
         acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
         effort = self.effort.at(len(seen.values))
         if turn == CHILD:
@@ -153,7 +155,7 @@ class SeveralQueries:
             inside = SeveralObjectives(views, improvement, terms)
             x = region.maximise(inside, inner, seen.known, rng, effort)
             return unknown_near(domain, x, seen.known, rng), models
-        best = _centres(seen.X, merits(ranks), rng)
+        best = _centres(seen.X, feasibility.merit, rng)
         if seen.outside is not None:
             best = domain.snap(best)
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), models
@@ -188,8 +190,7 @@ def children(domain: Domain, parents: FloatArray, n: int, rng: np.random.Generat
 
     Each column is that of one of the two parents (Syswerda 1989). A few columns are mutated: by a
     normal step that is reflected at the bounds, or by a random value where they are discrete. A
-    climb would end at a bound in many columns, where variances are largest. Children stay where
-    good points are in most columns.
+    climb would end at a bound in many columns, where variances are largest.
     """
     n_columns = len(domain)
     one, other = (parents[rng.integers(len(parents), size=n)] for _ in range(2))
