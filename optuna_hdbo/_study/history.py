@@ -21,7 +21,6 @@ from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.points import by_chance
-from optuna_hdbo._study.abandoned import Abandoned
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
 from optuna_hdbo._study.attributes import constraints_of
@@ -36,6 +35,7 @@ from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
+from optuna_hdbo._study.workers import Abandoned
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State

@@ -126,7 +126,7 @@ class AddGPUCB:
         maximiser: MaximiserName = "gradient",
         n_small_bandwidth: int = 0,
         shrink_bandwidth: bool = False,
-        costly_from: float = math.inf,
+        frugal: bool = False,
     ) -> None:
         check_integer("max_group_size", max_group_size, 1)
         check_integer("n_cyc", n_cyc, 1, optional=True)
@@ -167,7 +167,7 @@ class AddGPUCB:
             n_decompositions,
             shared_hyperparameters,
             n_cyc,
-            costly_from,
+            frugal,
         )
         self._plain = EnsembleQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), "log-ei")
         self._constraints = ConstraintModels(kernel)

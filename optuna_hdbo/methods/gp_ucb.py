@@ -7,7 +7,6 @@ that all columns matter, that few do, and that none interact.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 from optuna_hdbo._core.acquisition.confidence import Beta
@@ -53,8 +52,8 @@ class GPUCB:
     """GP-UCB: one Gaussian process over all columns.
 
     The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`. With ``pooled``, and for several objectives, the beliefs
-    are :data:`POOLED_BELIEFS`.
+    ``frugal`` of :class:`Ensemble`. With ``pooled``, and for several objectives, the beliefs are
+    :data:`POOLED_BELIEFS`.
     """
 
     name = "gp-ucb"
@@ -70,7 +69,7 @@ class GPUCB:
         alternate: bool = True,
         warp: bool = True,
         pooled: bool = False,
-        costly_from: float = math.inf,
+        frugal: bool = False,
     ) -> None:
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
@@ -78,7 +77,7 @@ class GPUCB:
         self.beta = beta
         free, alike = (b if warp else b[:3] for b in (BELIEFS, POOLED_BELIEFS))
         beliefs = alike if pooled else free
-        models = Ensemble(kernel, ard, beliefs, n_cyc, costly_from=costly_from)
+        models = Ensemble(kernel, ard, beliefs, n_cyc, frugal=frugal)
         self._several = SeveralQueries(kernel, ard, alike, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)

@@ -8,7 +8,6 @@ and the model sees warped values.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,7 +22,6 @@ from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import recall_fit
 from optuna_hdbo._core.gp.kernel import KINDS
-from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.maximise import runs
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.queries import good_points
@@ -35,7 +33,6 @@ from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import GROWTH_OF_SEVERAL
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
-from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.ensemble import draw_model
@@ -75,8 +72,8 @@ class TuRBO:
     """A trust region around the best point.
 
     The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described, and
-    ``costly_from`` of :class:`Ensemble`. With ``pooled`` a model with pooled lengthscales takes
-    part, and sums have such lengthscales, too.
+    ``frugal`` of :class:`Ensemble`. With ``pooled`` a model with pooled lengthscales takes part,
+    and sums have such lengthscales, too.
     """
 
     name = "turbo"
@@ -111,7 +108,7 @@ class TuRBO:
         rotated: bool = True,
         pooled: bool = False,
         n_cyc: int | None = None,
-        costly_from: float = math.inf,
+        frugal: bool = False,
     ) -> None:
         check_number("length", length, above=0.0, most=2.0)
         check_number("min_length", min_length, above=0.0, below=length)
@@ -129,11 +126,9 @@ class TuRBO:
         self._sums = tuple(replace(b, pooled=pooled) for b in sums) if separable else ()
         self._pooled = replace(self._belief, pooled=pooled)
         self._turned = replace(self._belief, rotated=True) if rotated else None
-        self._local = Ensemble(
-            kernel, True, (self._belief,), n_cyc, name="local", costly_from=costly_from
-        )
+        self._local = Ensemble(kernel, True, (self._belief,), n_cyc, name="local", frugal=frugal)
         # These have the same name as those of GP-UCB, so that a portfolio fits them once.
-        self._whole = Ensemble(kernel, True, self._sums, n_cyc, costly_from=costly_from)
+        self._whole = Ensemble(kernel, True, self._sums, n_cyc, frugal=frugal)
         self._constraints = ConstraintModels(kernel)
 
     def validate(self, domain: Domain) -> None:
@@ -168,35 +163,30 @@ class TuRBO:
             lengthscales = np.ones(len(domain)) if last is None else last.kernel.lengthscales
             region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
             widths = region.widths
-        sums = suited(self._sums, domain)
-        turned = self._turned if may_turn(domain, len(seen.y)) else None
-        pooled = self._pooled.of(domain)
-        compared = bool(sums or turned or pooled.pooled)
-
-        def of_region(belief: Belief, axes: Kernel | None = None) -> Believed:
-            return self._local.believed(
-                domain,
-                seen,
-                belief,
-                memory,
-                GROWTH,
-                compared=compared,
-                widths=widths,
-                axes=axes,
-            )
-
-        models = [of_region(self._belief)]
+        own, pooled = [self._belief], self._pooled.of(domain)
         if pooled.pooled:
-            models.append(of_region(pooled))
-        if turned is not None:
-            models.append(of_region(turned, models[0].posterior.kernel))
-        for belief in sums:
-            models.append(
-                self._whole.believed(
-                    domain, seen, belief, memory, GROWTH_OF_SEVERAL, compared=True
+            own.append(pooled)
+        if self._turned is not None and may_turn(domain, len(seen.y)):
+            own.append(self._turned)
+        asked = [(self._local, belief, GROWTH) for belief in own]
+        asked += [
+            (self._whole, belief, GROWTH_OF_SEVERAL) for belief in suited(self._sums, domain)
+        ]
+        found: list[Believed] = []
+        for models, belief, growth in asked:
+            found.append(
+                models.believed(
+                    domain,
+                    seen,
+                    belief,
+                    memory,
+                    growth,
+                    compared=len(asked) > 1,
+                    widths=widths if models is self._local else None,
+                    axes=found[0].posterior.kernel if found else None,
                 )
             )
-        return models
+        return found
 
     def _ask(
         self,

@@ -38,8 +38,7 @@ FEW_COLUMNS = 10
 """Below this many columns the whole domain can be searched: the local expert gets less credit."""
 
 MANY_COLUMNS = 60
-"""From this many columns on it gets less credit, too, and models are fitted half as often as those
-of single samplers."""
+"""From this many columns on it gets less credit, too."""
 
 Kind = Literal["few", "few mixed", "medium", "many"]
 """How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""

@@ -17,7 +17,6 @@ from optuna_hdbo.methods.ms_ucb import MSUCB
 from optuna_hdbo.methods.turbo import TuRBO
 from optuna_hdbo.methods.vs_bo import VSBO
 from optuna_hdbo.portfolio.credit import FEW_COLUMNS
-from optuna_hdbo.portfolio.credit import MANY_COLUMNS
 from optuna_hdbo.portfolio.credit import Credit
 from optuna_hdbo.portfolio.credit import Kind
 from optuna_hdbo.portfolio.quadratic import Quadratic
@@ -98,13 +97,13 @@ class Expert:
 EXPERTS: Mapping[str, Expert] = MappingProxyType(
     {
         "local": Expert(
-            lambda deterministic: TuRBO(pooled=True, costly_from=MANY_COLUMNS),
+            lambda deterministic: TuRBO(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(2.0, 2.0),
             priors=dict.fromkeys(("few", "few mixed", "many"), Credit(1.0, 2.0)),
         ),
         "global": Expert(
-            lambda deterministic: GPUCB(pooled=True, costly_from=MANY_COLUMNS),
+            lambda deterministic: GPUCB(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
             priors={
                 "few": Credit(2.0, 2.0),
@@ -122,7 +121,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         "groups": Expert(
             lambda deterministic: AddGPUCB(
                 decomposition_search="swap",  # as it was measured
-                costly_from=MANY_COLUMNS,
+                frugal=True,
             ),
             least=3,
             most=MOST_MODELLED_COLUMNS,
@@ -137,7 +136,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         ),
         "steps": Expert(
             lambda deterministic: Stepped(
-                deterministic_objective=deterministic is not False, costly_from=MANY_COLUMNS
+                deterministic_objective=deterministic is not False, frugal=True
             ),
             most=MOST_MODELLED_COLUMNS,
             takes_over=True,

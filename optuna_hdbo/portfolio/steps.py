@@ -10,8 +10,6 @@ because the model is sure too early which branch is best.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
@@ -65,18 +63,16 @@ class Stepped:
     ----------
     deterministic_objective : bool
         Whether equal points have equal values. Without that, it is never ready.
-    costly_from : float
+    frugal : bool
         That of :class:`Ensemble`.
     """
 
     name = "steps"
     looks_outside = True
 
-    def __init__(
-        self, *, deterministic_objective: bool = True, costly_from: float = math.inf
-    ) -> None:
+    def __init__(self, *, deterministic_objective: bool = True, frugal: bool = False) -> None:
         self._deterministic = deterministic_objective
-        self._models = Ensemble("matern52", True, BELIEFS, costly_from=costly_from)
+        self._models = Ensemble("matern52", True, BELIEFS, frugal=frugal)
         self._constraints = ConstraintModels()
 
     def validate(self, domain: Domain) -> None:

@@ -28,13 +28,13 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.attributes import write_report
 from optuna_hdbo._study.attributes import write_suggestion
-from optuna_hdbo._study.forks import forget_after_fork
 from optuna_hdbo._study.history import History
 from optuna_hdbo._study.independent import drawn
 from optuna_hdbo._study.independent import learned
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.streams import StudyStreams
+from optuna_hdbo._study.workers import forget_after_fork
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import suggest

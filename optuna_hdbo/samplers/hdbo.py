@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 class HDBOSampler(MethodSampler):
     """The sampler to start with: several methods learn from every trial and take turns.
 
-    No single method wins everywhere, and nobody knows beforehand which one will. This sampler
-    holds a portfolio of methods, its experts. All of them learn from every trial. One of them
-    suggests the next point. It is drawn in favour of the expert whose points have improved on the
-    best value most often lately (Thompson sampling on rates of success in which old trials count
-    less). A point that only adds digits to the best one is not worth a trial. At most a sixth of
-    the last 30 trials may be such points. After that another expert suggests the point.
+    No single method wins everywhere, so this sampler has several, its experts. All of them learn
+    from every trial, and one suggests the next point. It is drawn in favour of the expert whose
+    points have improved on the best value most often lately (Thompson sampling on rates of success
+    in which old trials count less). At most a sixth of the last 30 trials may only add digits to
+    the best point. After that another expert suggests the point.
 
     Experts:
 

@@ -29,6 +29,9 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import modelled_rows
 
 
+COSTLY_FROM = 60
+"""From this many columns on fits are costly."""
+
 MOST_COUNTED = 2**31
 """Counts in records are below this; larger ones are not from this package."""
 
@@ -289,12 +292,12 @@ def until_due(n: int, growth: float) -> int:
     return max(2, int(growth * n))
 
 
-def rarer(growth: float, domain: Domain, costly_from: float) -> float:
-    """Return twice the share of new observations, ``growth``, where fits are costly.
+def rarer(growth: float, domain: Domain, *, frugal: bool) -> float:
+    """Return twice the share of new observations, ``growth``, where a model is frugal and large.
 
-    They are from ``costly_from`` columns on. So a fit is due half as often there.
+    So its fits are due half as often from :data:`COSTLY_FROM` on.
     """
-    return 2.0 * growth if domain.breadth >= costly_from else growth
+    return 2.0 * growth if frugal and domain.breadth >= COSTLY_FROM else growth
 
 
 def cold_lengthscale(n_columns: int) -> float:

@@ -90,8 +90,8 @@ class AdditiveModel:
         Kandasamy et al. (2015) and their code have it.
     n_cyc : int or None
         See :func:`is_due`.
-    costly_from : float
-        Columns from which on fits are :func:`rarer`.
+    frugal : bool
+        Whether fits are :func:`rarer`.
     """
 
     kind: str
@@ -102,7 +102,7 @@ class AdditiveModel:
     n_decompositions: int | None = None
     shared: bool = False
     n_cyc: int | None = None
-    costly_from: float = math.inf
+    frugal: bool = False
     _cache: FactorCache = field(default_factory=FactorCache, init=False)
 
     def validate(self, domain: Domain) -> None:
@@ -165,7 +165,7 @@ class AdditiveModel:
             len(seen.y),
             lambda last: self.learn(domain, seen, last, rng, cap),
             n_cyc=self.n_cyc,
-            growth=rarer(growth, domain, self.costly_from),
+            growth=rarer(growth, domain, frugal=self.frugal),
         )
 
     def merges(self, domain: Domain) -> bool:

@@ -186,9 +186,8 @@ class Ensemble:
     bounds : Bounds
     name : str
         First part of the keys under which fits are recorded.
-    costly_from : float
-        Columns from which on fits are :func:`rarer`. Models that share a name and a record must
-        agree about it.
+    frugal : bool
+        Whether fits are :func:`rarer`. Models that share a name and a record must agree about it.
     head_start : float
         Nats by which pooled lengthscales are ahead of free ones at first. Sums have no lead.
     """
@@ -199,7 +198,7 @@ class Ensemble:
     n_cyc: int | None = None
     bounds: Bounds = field(default_factory=Bounds)
     name: str = ENSEMBLE
-    costly_from: float = math.inf
+    frugal: bool = False
     head_start: float = HEAD_START
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
@@ -253,7 +252,7 @@ class Ensemble:
                 memory.keep(f"{key}:evidence", evidence.to_json())
             return self.fitted(domain, within, belief, warm, widths, axes)
 
-        growth = rarer(growth, domain, self.costly_from)
+        growth = rarer(growth, domain, frugal=self.frugal)
         fitted = refit_if_due(last, memory, key, domain, n, refit, n_cyc=self.n_cyc, growth=growth)
         posterior = self._posterior(key, fitted, within)
         leads = belief.pooled and not belief.separable
