@@ -82,6 +82,8 @@ class Domain:
         where a column of its conditions is. Inactive columns have the value :attr:`absent`.
     read_back : callable or None
         See :meth:`observed_at`.
+    is_part : bool
+        Whether it has some of the columns of a larger domain.
     """
 
     names: tuple[str, ...]
@@ -90,6 +92,7 @@ class Domain:
     steps: Mapping[int, Steps] = field(default_factory=dict)
     gates: Gates = field(default_factory=dict)
     read_back: Callable[[FloatArray], FloatArray] | None = None
+    is_part: bool = False
 
     @classmethod
     def continuous(cls, n_columns: int) -> Domain:

@@ -54,8 +54,9 @@ SPREAD, HEAD_START = 0.25, 4.0
 """Spread of pooled lengthscales, see :class:`Prior`, and the nats by which a belief in them is
 ahead of others at first. Where few observations meet many columns, free lengthscales overfit."""
 
-LEAST_POOLED = 10
-"""With fewer columns than this lengthscales are free."""
+LEAST_POOLED, LEAST_POOLED_OF_PART = 8, 10
+"""With fewer columns than this lengthscales are free. The second number is that of domains with
+branches and of searches of a part of the columns."""
 
 ENSEMBLE = "plain"
 """What the keys of the global expert's fits and evidence begin with."""
@@ -98,7 +99,9 @@ class Belief:
 
     def of(self, domain: Domain) -> Belief:
         """Return the belief for a domain: in one of few columns lengthscales are free."""
-        return replace(self, pooled=self.pooled and len(domain) >= LEAST_POOLED)
+        is_whole = not (domain.is_part or domain.gates)
+        least = LEAST_POOLED if is_whole else LEAST_POOLED_OF_PART
+        return replace(self, pooled=self.pooled and len(domain) >= least)
 
     def groups(self, domain: Domain) -> list[IntArray]:
         """Return the columns that the function is a sum over."""

@@ -51,6 +51,7 @@ def restricted(domain: Domain, columns: IntArray) -> Domain:
             for c, conditions in domain.gates.items()
             if c in place
         },
+        is_part=True,
     )
 
 

@@ -8,15 +8,19 @@ import numpy as np
 import pytest
 from histories import make_domain
 
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import HEAD_START
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED
+from optuna_hdbo._core.models.ensemble import LEAST_POOLED_OF_PART
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.ensemble import draw_model
 from optuna_hdbo._core.models.evidence import Evidence
+from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 
 
@@ -89,3 +93,16 @@ def test_another_head_start_is_that_of_pooled_lengthscales_alone(head_start: flo
 def _some() -> tuple[FloatArray, FloatArray]:
     X = np.random.default_rng(0).random((12, N_COLUMNS))
     return X, function(X, N_COLUMNS)
+
+
+@pytest.mark.parametrize("n_columns", [LEAST_POOLED - 1, LEAST_POOLED, LEAST_POOLED_OF_PART])
+def test_lengthscales_are_pooled_in_whole_domains_of_fewer_columns(n_columns: int) -> None:
+    whole = make_domain(*[None] * n_columns)
+    part = restricted(make_domain(*[None] * (n_columns + 1)), np.arange(n_columns))
+    branching = make_domain("2", *[None] * (n_columns - 1))
+    branching = replace(branching, gates={1: (Condition(0, (1.0,)),)})
+    assert POOLED.of(whole).pooled == (n_columns >= LEAST_POOLED)
+    for domain in (part, branching):
+        assert len(domain) == n_columns
+        assert POOLED.of(domain).pooled == (n_columns == LEAST_POOLED_OF_PART)
+    assert not ALL_MATTER.of(whole).pooled
