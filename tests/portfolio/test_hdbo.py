@@ -178,7 +178,7 @@ def test_with_many_columns_fits_come_half_as_often(
 
     monkeypatch.setattr(fitted, "is_due", recorded)
     largest = []
-    for n_columns in (MANY_COLUMNS - 1, MANY_COLUMNS):
+    for n_columns in (fitted.COSTLY_FROM - 1, fitted.COSTLY_FROM):
         domain = make_domain(*[None] * n_columns)
         Ledger.started(domain, 40, f=lambda x: 0.0).run(EXPERTS[name].build(None), 2)
         largest.append(max(growths))
