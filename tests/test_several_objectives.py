@@ -182,13 +182,16 @@ def test_trials_of_other_samplers_are_learned_from(name: str) -> None:
     assert "hdbo:predicted:0" in study.trials[-1].user_attrs
 
 
-def constrained(trial: optuna.Trial) -> tuple[float, float]:
-    values = two(trial)
-    violation = 0.3 - trial.params["x1"]
+def set_constraint(trial: optuna.Trial, violation: float) -> None:
     if hasattr(trial, "set_constraint"):
         trial.set_constraint("c", violation)
     else:  # Optuna before 5.0 reads what a sampler's constraints_func has left
         trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [violation])
+
+
+def constrained(trial: optuna.Trial) -> tuple[float, float]:
+    values = two(trial)
+    set_constraint(trial, 0.3 - trial.params["x1"])
     return values
 
 
@@ -199,6 +202,39 @@ def test_constraints_are_respected(name: str) -> None:
     if affordable(1, 0):
         feasible = [trial.params["x1"] >= 0.3 for trial in study.trials]
         assert sum(feasible[12:]) >= 9
+
+
+def hardly_feasible(trial: optuna.Trial) -> tuple[float, float]:
+    """Only a thousandth of the space is feasible, and the first trial tells nothing of that."""
+    values = two(trial)
+    if trial.number:
+        x = np.array([trial.params[f"x{i}"] for i in range(3)])
+        set_constraint(trial, 1e3 * (float(np.abs(x - 0.3).max()) - 0.1))
+    return values
+
+
+@every_sampler
+def test_violations_are_searched_until_a_trial_is_feasible(name: str) -> None:
+    n = affordable(40, 12)
+    whole = create(name)
+    whole.optimize(hardly_feasible, n_trials=n)
+    study = create(name)
+    for _ in range(3):
+        study.sampler = SAMPLERS[name](seed=0, n_startup_trials=4)
+        study.optimize(hardly_feasible, n_trials=n // 3)
+    assert points(study) == points(whole)[: n // 3 * 3]
+    params = [trial.params for trial in whole.trials]
+    met = [max(abs(p[f"x{i}"] - 0.3) for i in range(3)) <= 0.1 for p in params[1:]]
+    first = met.index(True) + 1 if True in met else n
+    if affordable(1, 0):
+        assert 4 < first < 30
+        assert sum(met) >= 4
+    for trial in whole.trials[4:]:
+        towards = trial.number <= first
+        assert ("hdbo:predicted:0" in trial.user_attrs) != towards
+        assert "hdbo:predicted" not in trial.user_attrs
+        if name == "HDBOSampler" and towards:
+            assert "hdbo:expert" in trial.user_attrs
 
 
 @pytest.mark.parametrize("n_objectives", [4, 5])

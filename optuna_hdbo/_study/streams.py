@@ -23,8 +23,7 @@ class StudyStreams:
     points, and a study that is resumed has the same.
 
     Two workers that begin a study at the same moment may write different numbers. So a number that
-    was written is read again at the next trial, and from then on both have the last one. Their
-    points differ in any case, because random numbers also depend on the number of the trial.
+    was written is read again at the next trial, and from then on both have the last one.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 from typing import Protocol
 
+from optuna_hdbo._core.acquisition.feasibility import TOWARDS
 from optuna_hdbo._core.calibration import calibrated
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -78,6 +79,12 @@ def shown_to(method: Method, seen: Observations) -> Observations:
     if seen.outside is None or getattr(method, "looks_outside", False):
         return seen
     return seen.inside
+
+
+def for_feasible(suggestion: Suggestion) -> Suggestion:
+    """Return a query for a feasible point. What it predicts are no values of objectives."""
+    report = {k: v for k, v in suggestion.report.items() if k not in ("predicted", "std")}
+    return Suggestion(suggestion.x, {**(suggestion.record or {}), TOWARDS: True}, report)
 
 
 def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:

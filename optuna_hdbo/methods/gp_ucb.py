@@ -13,6 +13,7 @@ from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.gp.kernel import KINDS
@@ -32,6 +33,7 @@ from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import for_feasible
 
 
 BELIEFS = (
@@ -87,6 +89,10 @@ class GPUCB:
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
+        if seen.objectives is not None:
+            seen, towards = towards_feasible(seen)
+            if towards:
+                return for_feasible(self.suggest(domain, seen, streams))
         rng = streams.generator(self.name, seen.step)
         memory = Memory(seen.records)
         if seen.objectives is not None:

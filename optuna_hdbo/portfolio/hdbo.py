@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.memory import Memory
@@ -15,6 +16,7 @@ from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import for_feasible
 from optuna_hdbo.methods.turbo import LENGTH
 from optuna_hdbo.portfolio.credit import kind_of
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -82,11 +84,11 @@ class HDBO:
         return self.names if self._chosen or not suited else suited
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
-        """Return the point of an expert, or a random one where a search begins afresh.
-
-        For several objectives it comes from one model per objective instead of from an expert.
-        """
+        """Return the point of an expert, of models of several objectives, or a random one."""
         if seen.objectives is not None:
+            seen, towards = towards_feasible(seen)
+            if towards:
+                return for_feasible(self.suggest(domain, seen, streams))
             return self._several.suggest(domain, seen, streams)
         memory = Memory(seen.records)
         if not self._deterministic:

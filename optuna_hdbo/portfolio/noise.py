@@ -1,11 +1,9 @@
 """Noise: what observations are ranked by where equal points do not have equal values.
 
-The best observed value is a lucky one then, and hardly any later value is a gain on it. So
+The best observed value is a lucky one then, and hardly any later one is a gain on it. So
 observations are ranked by their posterior means, under the newest fit of the global expert. A
 rugged objective looks noisy, too. Where nobody has told whether values are noisy, and the fit is
 in doubt, the best point is repeated: a query next to it has the same value if there is no noise.
-Where the user has told that they are, the fit is believed, unless points that are close together
-have nearly equal values.
 """
 
 from __future__ import annotations

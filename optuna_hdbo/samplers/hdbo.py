@@ -62,8 +62,8 @@ class HDBOSampler(MethodSampler):
     Parameters
     ----------
     experts : sequence of str or None
-        Names out of the list above; ``None`` for all default ones that suit the search space. A
-        study with several objectives has one model per objective instead of experts.
+        Names out of the list above; ``None`` for all default ones that suit the search space. With
+        several objectives, models of these take their place once a trial is feasible.
     deterministic_objective : bool or None
         Whether equal parameters give equal values. With ``False``, trials are ranked by their
         posterior means instead of their values. With ``None``, this begins once a trial that is

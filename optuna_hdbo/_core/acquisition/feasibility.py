@@ -20,7 +20,12 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
+
+
+TOWARDS = "towards_feasible"
+"""Key that marks records of queries for a first feasible point. Their models are of violations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +79,16 @@ class Feasibility:
 
         The improvement is on ``incumbent`` or, without one, on :meth:`incumbent`.
         """
-        feasible = [Analytic.log_feasible(c, most) for c, most in self.constraints]
         incumbent = self.incumbent(posterior) if incumbent is None else incumbent
         if incumbent is None:
-            return Sum(feasible)
+            return Sum(self.terms)
         improvement = Analytic.log_ei(posterior, incumbent)
-        return Sum([improvement, *feasible]) if feasible else improvement
+        return Sum([improvement, *self.terms]) if self.constraints else improvement
+
+    @property
+    def terms(self) -> list[Analytic]:
+        """The log probability of feasibility of each constraint."""
+        return [Analytic.log_feasible(c, most) for c, most in self.constraints]
 
 
 def finite_constraints(seen: Observations) -> FloatArray:
@@ -95,18 +104,20 @@ def merits(seen: Observations) -> FloatArray:
     """
     rank = seen.y if seen.ranks is None else seen.ranks
     if seen.constraints.shape[1]:
-        rank = _less_violations(seen, rank)
+        violation = violations(seen)
+        worse = rank.min() - 1.0 - np.minimum(violation, 1e6)
+        rank = np.where(violation <= 0.0, rank, worse)
     return rank if seen.outside is None else np.where(seen.outside, rank.min() - 1.0, rank)
 
 
-def _less_violations(seen: Observations, rank: FloatArray) -> FloatArray:
-    violation = np.zeros(len(seen.y))
+def violations(seen: Observations) -> FloatArray:
+    """Return the sum of all violations, each in standard deviations of its constraint, (n,)."""
+    violation = np.zeros(len(seen.X))
     for column in finite_constraints(seen).T:
         told = ~np.isnan(column)
         _, _, scale = standardise(column[told])
         violation[told] += np.maximum(column[told], 0.0) / scale
-    worse = rank.min() - 1.0 - np.minimum(violation, 1e6)
-    return np.where(violation <= 0.0, rank, worse)
+    return violation
 
 
 def rejecting(seen: Observations) -> Observations:
@@ -117,8 +128,31 @@ def rejecting(seen: Observations) -> Observations:
     """
     if not seen.constraints.shape[1]:
         return seen
-    finite = np.nan_to_num(seen.constraints, nan=0.0, posinf=1e300, neginf=0.0)
-    violation = np.minimum(np.maximum(finite, 0.0), 1e300 / finite.shape[1]).sum(axis=1)
+    violation = np.nan_to_num(np.maximum(finite_constraints(seen), 0.0)).sum(axis=1)
     if not (violation <= 0.0).any():
         return replace(seen, values=-violation)
     return replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf))
+
+
+def towards_feasible(seen: Observations) -> tuple[Observations, bool]:
+    """Return what a search with several objectives sees, and whether it is for a feasible point.
+
+    While none is known, :func:`violations` are the only objective. In every second trial the
+    constraints are there as well, and their models say where they may be met. Each of the two
+    searches sees its own records only.
+    """
+    told = ~np.isnan(seen.constraints).all(axis=1)
+    is_one = bool(told.any()) and not (seen.feasible & told).any()
+    if seen.constraints.shape[1]:
+        records = [record for record in seen.records if (TOWARDS in record.data) == is_one]
+        seen = replace(seen, records=records)
+    if not is_one:
+        return seen, False
+    # What told nothing has no value, but nobody is to be asked there again.
+    pending = np.concatenate([seen.pending, seen.X[~told]])
+    seen = seen.at(np.flatnonzero(told))
+    values = -violations(seen)
+    constraints = np.empty((len(values), 0)) if seen.step % 2 else seen.constraints
+    skewed = are_skewed(values)
+    seen = replace(seen, values=values, constraints=constraints, pending=pending, skewed=skewed)
+    return replace(seen, sign=-1.0, objectives=None), True

@@ -118,32 +118,29 @@ class SeveralObjectives:
     Parameters
     ----------
     posteriors : sequence of Posterior
-        One per objective, of values to be maximised; none where only feasibility counts.
-    improvement : Improvement or None
+        One per objective, of values to be maximised.
+    improvement : Improvement
     feasible : sequence of Analytic
         Log probability of feasibility of each constraint.
     """
 
     posteriors: Sequence[Posterior]
-    improvement: Improvement | None
+    improvement: Improvement
     feasible: Sequence[Analytic] = ()
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return the values at points (m, D), shape (m,)."""
-        values = np.zeros(len(X))
-        if self.improvement is not None:
-            values += self._improvement(X)[1][0]
+        values = self._improvement(X)[1][0]
         for term in self.feasible:
             values += term(X)
         return values
 
     def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the values at points (m, D), shape (m,), and their gradients (m, D)."""
-        values, gradients = np.zeros(len(X)), np.zeros(X.shape)
-        if self.improvement is not None:
-            at, (values, by_mean, by_variance) = self._improvement(X)
-            for j, here in enumerate(at):
-                gradients += here.gradients(by_mean[:, j], by_variance[:, j])
+        gradients = np.zeros(X.shape)
+        at, (values, by_mean, by_variance) = self._improvement(X)
+        for j, here in enumerate(at):
+            gradients += here.gradients(by_mean[:, j], by_variance[:, j])
         for term in self.feasible:
             height, by_column = term.slopes(X)
             values += height
@@ -151,7 +148,6 @@ class SeveralObjectives:
         return values, gradients
 
     def _improvement(self, X: FloatArray) -> tuple[list[PosteriorAt], Slopes]:
-        assert self.improvement is not None
         at = [PosteriorAt(posterior, X) for posterior in self.posteriors]
         means = np.stack([here.mean for here in at], axis=1)
         variances = np.stack([here.variance for here in at], axis=1)

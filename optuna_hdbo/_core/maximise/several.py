@@ -9,9 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
-from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.acquisition.several import DirectedImprovement
 from optuna_hdbo._core.acquisition.several import HypervolumeImprovement
@@ -48,9 +46,8 @@ around a point of the front, or children of the front, with volume measured from
 TURNS = (FAR, CHILD, IN_CUBE, CHILD)
 """What successive trials search, in turn."""
 
-N_CHILDREN, N_NEAREST = 600, 3
-"""Children of the front that a trial chooses from, and how many trials of the least violations
-stand in for the front until one is feasible."""
+N_CHILDREN = 600
+"""Children of the front that a trial chooses from."""
 
 SIDES = (0.4, 0.2, 0.1, 0.05)
 """Sides of the cubes around points of the front, in shares of the ranges."""
@@ -76,9 +73,7 @@ def reference_point(front: FloatArray, Y: FloatArray, *, far: bool) -> FloatArra
     """Return the point (k,) above which volume counts.
 
     It is below the front in every objective, and a ``far`` one is nowhere above the worst of all
-    values. With a near one alone, the ends of the front would stay where they are: what is better
-    in one objective adds nothing if it is below the point in another. With a far one alone, a tiny
-    gain at an end counts more than what lies between the ends.
+    values. A near one ignores gains beyond the ends of the front, and a far one overrates them.
 
     Parameters
     ----------
@@ -125,7 +120,10 @@ class SeveralQueries:
         rng: np.random.Generator,
         constraints: ConstraintModels,
     ) -> tuple[FloatArray, list[Believed]]:
-        """Return the next point, and the model of each objective."""
+        """Return the next point, and the model of each objective.
+
+        At least one of the points in the domain is feasible.
+        """
         ranks = ranked(seen)
         rows = modelled_rows(merits(ranks))
         models = [
@@ -137,12 +135,8 @@ class SeveralQueries:
         on_front = (within.values == 0.0) & within.feasible
         turn = TURNS[seen.step % len(TURNS)]
         improvement = _improvement(models, on_front, rng, far=turn == FAR)
-        if improvement is None:
-            order = np.argsort(-feasibility.merit, kind="stable")
-            posteriors, good = [], seen.X[order[:N_NEAREST]]
-        else:
-            posteriors, good = [model.posterior for model in models], within.X[on_front]
-        acquisition = SeveralObjectives(posteriors, improvement, _feasible(feasibility))
+        posteriors, good = [model.posterior for model in models], within.X[on_front]
+        acquisition = SeveralObjectives(posteriors, improvement, feasibility.terms)
         effort = self.effort.at(len(seen.values))
         if turn == CHILD:
             pool = children(domain, good, N_CHILDREN, rng)
@@ -151,7 +145,7 @@ class SeveralQueries:
         if turn == IN_CUBE:
             region, inner = _around(domain, good, rng)
             views = [region.view(posterior) for posterior in posteriors]
-            terms = _feasible(region.view_feasibility(feasibility))
+            terms = region.view_feasibility(feasibility).terms
             inside = SeveralObjectives(views, improvement, terms)
             x = region.maximise(inside, inner, seen.known, rng, effort)
             return unknown_near(domain, x, seen.known, rng), models
@@ -170,13 +164,8 @@ class SeveralQueries:
 
 def _improvement(
     models: Sequence[Believed], on_front: BoolArray, rng: np.random.Generator, *, far: bool
-) -> Improvement | None:
-    """Return what an improvement of the front is; None as long as no point is feasible.
-
-    It is measured from a ``far`` reference point or from a near one.
-    """
-    if not on_front.any():
-        return None
+) -> Improvement:
+    """Return what an improvement of the front is, from a ``far`` reference point or a near one."""
     Y = np.stack([model.seen.y for model in models], axis=1)
     front = Y[on_front]
     reference = reference_point(front, Y, far=far)
@@ -210,8 +199,7 @@ def _around(
 ) -> tuple[Region, FloatArray]:
     """Return a cube around a random point of the front (p, D), and the points of the front in it.
 
-    Its side is random, too: models are right about the smallest ones first, and in the largest
-    ones there is more to find.
+    Its side is random, too: models are right about small ones first.
     """
     centre = front[rng.integers(len(front))]
     region = Region.cube(domain, centre, SIDES[rng.integers(len(SIDES))])
@@ -224,11 +212,6 @@ def _best_unknown(pool: FloatArray, values: FloatArray, known: FloatArray) -> Fl
     unknown = np.array([row.tobytes() not in taken for row in pool])
     best = np.argmax(np.where(unknown | ~unknown.any(), values, -np.inf))
     return np.asarray(pool[best], np.float64)
-
-
-def _feasible(feasibility: Feasibility) -> list[Analytic]:
-    """Return the log probability of feasibility of each constraint."""
-    return [Analytic.log_feasible(c, most) for c, most in feasibility.constraints]
 
 
 def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:

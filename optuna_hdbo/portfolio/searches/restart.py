@@ -2,12 +2,11 @@
 
 A part of the queries goes to a search afresh. It begins with random points, and its experts see
 only these and their own queries. Once it has converged as well, another one begins. In few columns
-this part is small as long as the first search has stalled without refining its best point. If
-there are many columns, a search afresh moves the few that matter under a fit, and ends where it
-comes back to the best point. Where that fit explains the objective, the searches of
-:mod:`optuna_hdbo.portfolio.searches.few` take its place. If many columns matter, there is none
-until the first search has settled: until its last queries only add digits to the best value. Then
-it moves all columns, and only its local expert is asked.
+this part is small as long as the first search has not refined its best point. If there are many
+columns, a search afresh moves the few that matter under a fit, and ends where it comes back to the
+best point. Where that fit explains the objective, :mod:`optuna_hdbo.portfolio.searches.few` takes
+its place. If many columns matter, there is none until the first search has settled: until its last
+queries only add digits to the best value. Then it moves all columns, and asks the local expert.
 """
 
 from __future__ import annotations

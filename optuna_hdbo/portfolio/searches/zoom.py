@@ -2,8 +2,7 @@
 
 Models of the whole domain take many local optima for noise. In a small box a valley is as wide as
 the domain. The experts of a box see the trials in it, in its coordinates, and know nothing else. A
-box in which nothing improves gives way to a smaller one around the best point. There is none while
-a quadratic model explains the values around the best point.
+box in which nothing improves gives way to a smaller one around the best point.
 """
 
 from __future__ import annotations

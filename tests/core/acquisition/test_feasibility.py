@@ -17,7 +17,10 @@ from scipy.stats import norm
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
+from optuna_hdbo._core.acquisition.feasibility import TOWARDS
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.feasibility import towards_feasible
+from optuna_hdbo._core.acquisition.feasibility import violations
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
@@ -336,3 +339,65 @@ def test_the_model_of_failures_knows_the_best_points_and_the_last_failures() -> 
     modelled = constraint.X if constraint.rows is None else known[order][constraint.rows]
     assert len(constraint.y) <= MOST_MODELLED + RENEWAL
     np.testing.assert_array_equal(constraint.X, modelled)
+
+
+def with_objectives(constraints: np.ndarray, step: int) -> Observations:
+    seen = observed(constraints, len(constraints))
+    records = [Record(0, "complete", {"a": 1}), Record(1, "complete", {TOWARDS: True})]
+    Y = np.stack([seen.values, -seen.values], axis=1)
+    return replace(seen, objectives=Y, signs=(-1.0, -1.0), step=step, records=records)
+
+
+UNMET = np.array([[1.0, 3e6], [5.0, -1e6], [np.nan, 2e6], [np.nan, np.nan], [-2.0, 1e6]])
+"""Constraints that no trial meets, and of which one trial has told nothing."""
+
+
+def test_violations_are_summed_in_standard_deviations() -> None:
+    of_first, of_second = np.std([1.0, 5.0, -2.0]), 1e6 * np.std([3.0, -1.0, 2.0, 1.0])
+    expected = [
+        1.0 / of_first + 3e6 / of_second,
+        5.0 / of_first,
+        2e6 / of_second,
+        0.0,
+        1e6 / of_second,
+    ]
+    np.testing.assert_allclose(violations(observed(UNMET, 5)), expected)
+
+
+@pytest.mark.parametrize("step", [6, 7])
+def test_while_nothing_is_feasible_violations_are_the_only_objective(step: int) -> None:
+    seen = with_objectives(UNMET, step)
+    found, towards = towards_feasible(seen)
+    assert towards
+    assert found.objectives is None
+    told = np.array([0, 1, 2, 4])
+    np.testing.assert_array_equal(found.X, seen.X[told])
+    np.testing.assert_array_equal(found.values, -violations(seen)[told])
+    np.testing.assert_array_equal(found.pending[-1:], seen.X[3:4])
+    assert found.in_units(found.y[0]) == pytest.approx(violations(seen)[0])
+    if step % 2:
+        assert found.constraints.shape == (4, 0)
+    else:
+        np.testing.assert_array_equal(found.constraints, UNMET[told])
+    assert [record.number for record in found.records] == [1]
+
+
+@pytest.mark.parametrize("value", [-3.0, 0.0])
+def test_once_a_point_is_feasible_the_objectives_count(value: float) -> None:
+    constraints = UNMET.copy()
+    constraints[1] = value
+    seen = with_objectives(constraints, 6)
+    found, towards = towards_feasible(seen)
+    assert not towards
+    assert found.objectives is seen.objectives
+    assert [record.number for record in found.records] == [0]
+    outside = np.arange(5) == 1
+    assert towards_feasible(replace(seen, outside=outside))[1]
+
+
+@pytest.mark.parametrize("n_constraints", [0, 2])
+def test_constraints_that_nobody_has_told_are_met(n_constraints: int) -> None:
+    seen = with_objectives(np.full((5, n_constraints), np.nan), 6)
+    found, towards = towards_feasible(seen)
+    assert not towards
+    np.testing.assert_array_equal(found.values, seen.values)

@@ -81,18 +81,6 @@ def test_slopes_are_gradients_of_the_values(kind: str, feasible: bool) -> None:
         np.testing.assert_allclose(gradients[:, c], numeric, rtol=1e-3, atol=1e-3)
 
 
-def test_only_feasibility_counts_without_an_improvement() -> None:
-    domain = make_domain(None, None, None)
-    whole = acquisition(domain, "volume", feasible=True)
-    only = SeveralObjectives([], None, whole.feasible)
-    X = domain.sample(np.random.default_rng(2), 6)
-    np.testing.assert_allclose(only(X), whole.feasible[0](X))
-    np.testing.assert_allclose(only.slopes(X)[0], only(X))
-    climbed, values = only.ascend(X, np.ones(3, np.bool_))
-    assert (values >= only(X)).all()
-    np.testing.assert_allclose(values, only(climbed), rtol=1e-8)
-
-
 def test_ranks_are_numbers_of_dominating_feasible_points() -> None:
     seen = observed(make_domain(None, None), 5, opposed)
     Y = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, -1.0], [-np.inf, 5.0], [3.0, 3.0]])
@@ -157,36 +145,6 @@ def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> No
         assert (closest < 2e-4) == (turn == several.CHILD)
     assert len(asked) == 2
     np.testing.assert_array_equal(asked[0], front)
-
-
-@pytest.mark.parametrize("n", [2, 12])
-def test_least_violations_stand_in_until_a_trial_is_feasible(
-    monkeypatch: pytest.MonkeyPatch, n: int
-) -> None:
-    monkeypatch.setattr(several, "SIDES", (0.02,))
-    asked = []
-
-    def noted(domain: Domain, parents: np.ndarray, *settings: object) -> np.ndarray:
-        asked.append(parents)
-        return parents + 1e-4
-
-    monkeypatch.setattr(several, "children", noted)
-    domain = make_domain(None, None, None)
-    seen = observed(domain, n, opposed)
-    violations = np.random.default_rng(1).permutation(n) + 1.0
-    seen = replace(seen, constraints=violations[:, None])
-    nearest = seen.X[np.argsort(violations)[:3]]
-    turns = [several.IN_CUBE, several.CHILD]
-    gaps = [
-        np.abs(query(seen, domain, 12 + several.TURNS.index(turn)) - nearest).max(axis=1).min()
-        for turn in turns
-    ]
-    assert gaps[0] <= 0.0101
-    assert gaps[1] == pytest.approx(1e-4)
-    np.testing.assert_array_equal(asked[0], nearest)
-    some = replace(seen, constraints=np.where(violations == n, 0.0, violations)[:, None])
-    query(some, domain, 12 + several.TURNS.index(several.CHILD))
-    np.testing.assert_array_equal(asked[1], seen.X[violations == n])
 
 
 def test_the_best_child_is_one_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
