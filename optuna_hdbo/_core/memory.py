@@ -12,6 +12,9 @@ from optuna_hdbo._core.observations import Record
 
 T = TypeVar("T")
 
+TOWARDS = "towards_feasible"
+"""Key that marks records of queries for a first feasible point. Their models are of violations."""
+
 MOST_UNREADABLE = 64
 """After so many entries under a key that do not parse, there is nothing to recall."""
 

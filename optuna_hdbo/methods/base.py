@@ -8,10 +8,10 @@ from dataclasses import field
 from typing import Any
 from typing import Protocol
 
-from optuna_hdbo._core.acquisition.feasibility import TOWARDS
 from optuna_hdbo._core.calibration import calibrated
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.memory import TOWARDS
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import State

@@ -19,13 +19,10 @@ from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.memory import TOWARDS
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
-
-
-TOWARDS = "towards_feasible"
-"""Key that marks records of queries for a first feasible point. Their models are of violations."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,13 +17,13 @@ from scipy.stats import norm
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
-from optuna_hdbo._core.acquisition.feasibility import TOWARDS
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.acquisition.feasibility import violations
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
+from optuna_hdbo._core.memory import TOWARDS
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
