@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 project = "optuna-hdbo"
 author = "the optuna_hdbo developers"
-_version = (Path(__file__).parent.parent / "optuna_hdbo" / "_version.py").read_text()
+_version = (Path(__file__).parent.parent / "optuna_hdbo" / "__init__.py").read_text()
 _match = re.search(r'__version__ = "(.+)"', _version)
 assert _match is not None
 release = version = _match[1]

@@ -10,8 +10,8 @@ import importlib
 from typing import TYPE_CHECKING
 from typing import Any
 
-from optuna_hdbo._version import __version__
 
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
     from optuna_hdbo import methods as methods

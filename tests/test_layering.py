@@ -32,8 +32,7 @@ OPTUNA_FLOORS = {
     "visualization",
 }
 BELOW = {
-    "_version": set(),
-    "_jit": {"_version"},
+    "_jit": set(),
     "_core": {"_jit"},
     "methods": {"_core"},
     "portfolio": {"_core", "methods"},
@@ -63,7 +62,6 @@ BELOW = {
     },
     "__main__": {"_jit"},
     "__init__": {
-        "_version",
         "believed",
         "explanation",
         "importance",

@@ -86,15 +86,27 @@ class HDBO:
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of an expert, of models of several objectives, or a random one."""
         if seen.objectives is not None:
-            seen, towards = towards_feasible(seen)
-            if towards:
-                return for_feasible(self.suggest(domain, seen, streams))
-            return self._several.suggest(domain, seen, streams)
+            return self._suggest_for_several(domain, seen, streams)
         memory = Memory(seen.records)
         if not self._deterministic:
             seen = without_outliers(domain, seen, memory)
         asked = self._suggest(domain, seen, streams)
         return replace(asked, record={**(asked.record or {}), **memory.kept})
+
+    def _suggest_for_several(
+        self, domain: Domain, seen: Observations, streams: Streams
+    ) -> Suggestion:
+        seen, towards = towards_feasible(seen)
+        if towards:
+            return for_feasible(self.suggest(domain, seen, streams))
+        if not domain.gates:
+            return self._several.suggest(domain, seen, streams)
+        rng = streams.generator(f"{self.name}:branch", seen.step)
+        search = branches.next_of_several(domain, seen, rng)
+        if search.needs_random_points:
+            return _random_point(domain, seen, search, rng)
+        asked = self._several.suggest(search.domain, search.seen, streams)
+        return _of_search(domain, search, asked)
 
     def _suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         # Where a new trust region begins, all values are poor, and have to be told apart.
@@ -123,35 +135,23 @@ class HDBO:
         names = self.experts_for(search.domain)
         if domain.gates:
             names = tuple(name for name in names if not EXPERTS[name].takes_over) or names
-        if search.began is None:
+        if search.needs_random_points:
+            asked = _random_point(domain, seen, search, rng)
+        else:
+            if search.began is not None:
+                names = tuple(name for name in names if EXPERTS[name].begins_anew)
+                if settled and few.EXPERT in names:  # as good as all of them, and cheaper
+                    names = (few.EXPERT,)
             asked = self._everywhere.suggest(
-                domain,
+                search.domain,
                 search.seen,
                 streams,
                 names,
-                kind=kind_of(domain),
+                kind=kind_of(search.domain, domain),
                 may_refine=may_refine(search.seen),
             )
-            return replace(asked, record={**(asked.record or {}), **memory.kept})
-        if search.needs_random_points:
-            x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
-            x = unknown_near(domain, x, seen.known, rng)
-            record = {QUERY: "restart", **search.said, **memory.kept}
-            return Suggestion(x, record, {QUERY: "restart", restart.KEY: search.began})
-        names = tuple(name for name in names if EXPERTS[name].begins_anew)
-        if settled and few.EXPERT in names:  # as good as all of them, and cheaper
-            names = (few.EXPERT,)
-        asked = self._everywhere.suggest(
-            search.domain,
-            search.seen,
-            streams,
-            names,
-            kind=kind_of(search.domain, domain),
-            may_refine=may_refine(search.seen),
-        )
-        x = domain.canonical(search.whole(asked.x)[None])[0]
-        record = {**(asked.record or {}), **search.said, **memory.kept}
-        return Suggestion(x, record, {**asked.report, restart.KEY: search.began})
+            asked = _of_search(domain, search, asked)
+        return replace(asked, record={**(asked.record or {}), **memory.kept})
 
     def _next_search(
         self,
@@ -220,6 +220,29 @@ class HDBO:
         if LENGTH in report:
             report[LENGTH] = side * float(report[LENGTH])  # in shares of the whole ranges
         return Suggestion(x, zoomed.signed(asked.record or {}, SIGNATURE), report)
+
+
+def _random_point(
+    domain: Domain, seen: Observations, search: restart.Search, rng: np.random.Generator
+) -> Suggestion:
+    """Return a point with which a search begins, in its columns."""
+    x = domain.snap(search.whole(search.domain.sample(rng, 1)[0])[None])[0]
+    x = unknown_near(domain, x, seen.known, rng)
+    return _signed(Suggestion(x, {QUERY: "restart"}, {QUERY: "restart"}), search)
+
+
+def _of_search(domain: Domain, search: restart.Search, asked: Suggestion) -> Suggestion:
+    """Return a suggestion for the columns of a search as one for the domain."""
+    if search.began is None:
+        return asked
+    x = domain.canonical(search.whole(asked.x)[None])[0]
+    return _signed(replace(asked, x=x), search)
+
+
+def _signed(asked: Suggestion, search: restart.Search) -> Suggestion:
+    assert search.began is not None
+    record = {**(asked.record or {}), **search.said}
+    return Suggestion(asked.x, record, {**asked.report, restart.KEY: search.began})
 
 
 def _checked(experts: object) -> tuple[str, ...]:

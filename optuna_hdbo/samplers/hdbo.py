@@ -51,13 +51,10 @@ class HDBOSampler(MethodSampler):
     experts refined (``"elsewhere"``). The best point may also be repeated, to see whether values
     are noisy (``"repeat"``).
 
-    Once ten queries have hardly improved the best value, a part of the next ones searches a box
-    around the best trial as if it were the whole space, with 7 to 25 parameters. It is smaller
-    whenever nothing has improved for long. Its trials carry its side as ``hdbo:box_side``.
-
-    Once 20 queries have hardly improved the best value, a part of the next ones go to a search
-    that begins afresh, if fewer than 10 parameters matter: up to two thirds. It begins with random
-    points (``"restart"``). Its trials carry the number of its first trial as ``hdbo:restart``.
+    Once queries hardly improve the best value, a part of the next ones searches a box around the
+    best trial, with 7 to 25 parameters. Its trials carry its side as ``hdbo:box_side``. Another
+    part belongs to searches that begin afresh, with random points (``"restart"``). Their trials
+    carry the number of the first one as ``hdbo:restart``.
 
     Parameters
     ----------

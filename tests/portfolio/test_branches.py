@@ -18,6 +18,7 @@ from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.points import Failures
+from optuna_hdbo._core.streams import Streams
 from optuna_hdbo.portfolio.credit import KEY as EXPERT
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.searches import branches
@@ -152,3 +153,68 @@ def test_a_search_knows_the_failures_in_its_branch() -> None:
     assert search.seen.failures is not None
     assert search.seen.failures.numbers.tolist() == [40]
     assert search.seen.failures.X.tolist() == [[0.1, 0.2]]
+
+
+def of_several(seen: Observations, drawn: float) -> restart.Search:
+    return branches.next_of_several(DOMAIN, seen, Always(drawn))  # type: ignore[arg-type]
+
+
+def with_front(choices: list[float], fronts: dict[float, float]) -> Observations:
+    """Return trials of two objectives: the first one of each choice has ``fronts[choice]``."""
+    X = np.random.default_rng(0).random((len(choices), 4))
+    X[:, 0] = choices
+    heights = [fronts[c] - (choices.index(c) < i) for i, c in enumerate(choices)]
+    records = [Record(i, "complete", {EXPERT: "global"}) for i in range(len(choices))]
+    seen = Observations.from_arrays(DOMAIN.canonical(X), np.array(heights), records=records)
+    Y = np.column_stack([heights, heights])
+    return replace(seen, objectives=Y, signs=(1.0, 1.0))
+
+
+CHOICES = [0.0] * 5 + [1.0] * 3 + [2.0] * 9
+
+
+@pytest.mark.parametrize(
+    ("fronts", "columns"),
+    [
+        ({0.0: 1.0, 1.0: 0.0, 2.0: 0.0}, [1, 3]),
+        ({0.0: 0.0, 1.0: 1.0, 2.0: 0.0}, [1, 2]),
+        ({0.0: 0.0, 1.0: 0.0, 2.0: 1.0}, [1, 3]),
+        ({0.0: 1.0, 1.0: 1.0, 2.0: 0.0}, [1]),
+    ],
+)
+def test_branches_without_points_of_the_front_have_a_share(
+    fronts: dict[float, float], columns: list[int]
+) -> None:
+    """Of several objectives; the one with the fewest trials comes first."""
+    seen = with_front(CHOICES, fronts)
+    search = of_several(seen, branches.SHARE_WITHOUT_FRONT - 0.01)
+    assert search.columns.tolist() == columns
+    assert search.seen.objectives is not None
+    assert len(search.seen.objectives) == search.n_queries == len(search.seen.X)
+    assert of_several(seen, branches.SHARE_WITHOUT_FRONT).began is None
+
+
+def test_no_branch_is_searched_where_all_are_on_the_front() -> None:
+    seen = with_front(CHOICES, dict.fromkeys((0.0, 1.0, 2.0), 1.0))
+    assert of_several(seen, 0.0).began is None
+
+
+def test_the_portfolio_searches_branches_for_several_objectives() -> None:
+    def opposed(x: np.ndarray) -> float:
+        return -10.0 * float(x[0] != 2.0) - float(((x[1:] - 0.4) ** 2).sum())
+
+    ledger = Ledger.started(DOMAIN, 9, opposed)
+    found = []
+    for _ in range(affordable(20, 12)):
+        seen = ledger.seen()
+        Y = np.column_stack([seen.values, seen.values - seen.X[:, 1]])
+        several = replace(seen, objectives=Y, signs=(1.0, 1.0))
+        suggestion = HDBO().suggest(DOMAIN, several, Streams(0))
+        assert is_admissible(DOMAIN, suggestion.x)
+        record = suggestion.record or {}
+        if branches.BRANCH in record:
+            assert record[branches.BRANCH] == {"x0": suggestion.x[0]} != {"x0": 2.0}
+        found.append(branches.BRANCH in record)
+        ledger.keep(suggestion)
+        ledger.observe(suggestion.x)
+    assert 0 < sum(found) < len(found) / 2

@@ -7,8 +7,7 @@ trial with a path. The decisions that led to such a trial are made with the obse
 paths of trials of smaller number. So all processes grow the same tree, in whatever order trials
 end.
 
-Between two suggestions, a process keeps the trees that a replay has led to. They are used again as
-long as nothing that they depend on has changed.
+A process keeps the trees that replays have led to until something that they depend on changes.
 """
 
 from __future__ import annotations

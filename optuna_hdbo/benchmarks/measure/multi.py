@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import optuna
 
+from optuna_hdbo import __version__
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fronts import MOST_DECOMPOSED
 from optuna_hdbo._core.fronts import n_dominating
 from optuna_hdbo._core.fronts import volume
-from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure.clock import Clock
 from optuna_hdbo.benchmarks.problems.instances import imported

@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 import optuna
 
+from optuna_hdbo import __version__
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._version import __version__
 from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.measure import multi
 from optuna_hdbo.benchmarks.measure.clock import timed_trials

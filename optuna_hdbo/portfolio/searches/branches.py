@@ -21,6 +21,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.maximise.several import ranked
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
@@ -32,6 +33,9 @@ from optuna_hdbo.portfolio.searches.restart import has_converged
 BRANCH = "branch"
 """Key under which a query's record keeps the deciding values of the branch that it searches."""
 
+SHARE_WITHOUT_FRONT = 0.25
+"""Share of queries for several objectives that search a branch without points of the front."""
+
 
 def next_search(
     domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
@@ -42,25 +46,46 @@ def next_search(
     divided by k + 1.
     """
     merit = merits(seen)
-    best = seen.X[int(np.argmax(merit))]
-    records = [record for record in seen.records if BRANCH not in record.data]
-    of_first = seen if len(records) == len(seen.records) else replace(seen, records=records)
-    first = Search(None, domain, of_first, np.arange(len(domain)), best)
-    if not allowed or not has_converged(merit, len(records)):
+    first = _of_all(domain, seen, merit)
+    if not allowed or not has_converged(merit, len(first.seen.records)):
         return first
     drawn, n_in_vain = rng.random(), 0
-    known, of_row = np.unique(_deciding_values(domain, seen.X), axis=0, return_inverse=True)
-    inside = np.ones(len(seen.X), np.bool_) if seen.outside is None else ~seen.outside
-    rows = [np.flatnonzero((of_row.ravel() == i) & inside) for i in range(len(known))]
-    heights = np.array([merit[of_branch].max(initial=-np.inf) for of_branch in rows])
     queried = np.isin(seen.numbers, [record.number for record in seen.records])
     # Stable: the best trial's branch is the first one.
-    for i in np.argsort(-heights, kind="stable")[1:].tolist():
-        if len(rows[i]) and has_converged(merit[rows[i]], int(queried[rows[i]].sum())):
+    for rows in sorted(_branches(domain, seen), key=lambda rows: -merit[rows].max())[1:]:
+        if has_converged(merit[rows], int(queried[rows].sum())):
             n_in_vain += 1
-        elif len(rows[i]) and (search := _search(domain, seen, rows[i], merit)) is not None:
+        elif (search := _search(domain, seen, rows, merit)) is not None:
             return search if drawn <= SHARE / (1 + n_in_vain) else first
     return first
+
+
+def next_of_several(domain: Domain, seen: Observations, rng: np.random.Generator) -> Search:
+    """Return the search whose turn it is where there are several objectives.
+
+    A part of them are of a branch without points of the front: the one with the fewest trials.
+    """
+    merit = merits(ranked(seen))
+    first = _of_all(domain, seen, merit)
+    others = [rows for rows in _branches(domain, seen) if merit[rows].max() < merit.max()]
+    if rng.random() >= SHARE_WITHOUT_FRONT or not others:
+        return first
+    return _search(domain, seen, min(others, key=len), merit) or first
+
+
+def _of_all(domain: Domain, seen: Observations, merit: FloatArray) -> Search:
+    """Return the search of all branches."""
+    records = [record for record in seen.records if BRANCH not in record.data]
+    seen = seen if len(records) == len(seen.records) else replace(seen, records=records)
+    return Search(None, domain, seen, np.arange(len(domain)), seen.X[int(np.argmax(merit))])
+
+
+def _branches(domain: Domain, seen: Observations) -> list[IntArray]:
+    """Return the rows of each branch that has trials."""
+    known, of_row = np.unique(_deciding_values(domain, seen.X), axis=0, return_inverse=True)
+    inside = np.ones(len(seen.X), np.bool_) if seen.outside is None else ~seen.outside
+    found = (np.flatnonzero((of_row.ravel() == i) & inside) for i in range(len(known)))
+    return [rows for rows in found if len(rows)]
 
 
 def _deciding_values(domain: Domain, X: FloatArray) -> FloatArray:

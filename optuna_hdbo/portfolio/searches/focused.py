@@ -7,8 +7,7 @@ are focused ones: the largest expected improvement under that fit, in a box arou
 Most of them move only the columns that matter. The others move all columns, because one of little
 influence may still hide the last digits.
 
-How many queries are focused is decided as between experts, by their rate of success and that of
-all other queries of the first search.
+How many queries are focused is decided as between experts, by rates of success.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 It starts with main effects only. Terms of two columns, and of three where no pair is left, are
 added while the evidence for them overcomes the prior odds against them: a priori one of all pairs
-(or triples) is expected to interact. So every further pair that is looked at has to convince more.
-Evidence is a ratio of marginal likelihoods in which the variance of the term and that of the noise
-are averaged over. The noise has to be, because without a term the noise explains what the term
-would. The other hyperparameters are those of the model without the term.
+(or triples) is expected to interact. So among more pairs each one has to convince more. Evidence
+is a ratio of marginal likelihoods in which the variance of the term and that of the noise are
+averaged over. The noise has to be, because without a term the noise explains what the term would.
+The other hyperparameters are those of the model without the term.
 
 Where many columns interact, each term is noise as long as the others are not in the model. So with
 enough observations the search starts from the terms of groups of columns instead, which a search

@@ -7,9 +7,8 @@ cannot pass for an interaction, and the variances of the terms add up to that of
 (compare the orthogonal additive kernel of Lu, Boukouvalas & Hensman 2022). The terms are Gaussian
 processes on orthonormal polynomials, and on contrasts for categorical columns:
 f_u = sum_k w_k phi_k with w_k ~ N(0, s_u p_k), where the p_k add up to 1. So ``s_u`` is the
-variance of the term over the cube, and not an amplitude that smoothness enters as well. Each term
-has a small rough part besides, a product of Brownian motions, for what polynomials cannot follow.
-Without it, the kinks that trials around an optimum show in detail are taken for interactions.
+variance of the term over the cube. Each term has a small rough part besides, a product of Brownian
+motions. Without it, the kinks that trials around an optimum show are taken for interactions.
 
 Symbols: u, a term, is a tuple of columns; T, F, n are numbers of terms, of features, of points.
 """

@@ -11,8 +11,7 @@ do not favour the grouping at hand:
 
 The prior of a grouping loses :attr:`Evidence.price` = log(D (D - 1) / 2) nats for every join, of
 which a group of m columns has m - 1. That expects one of all D (D - 1) / 2 pairs of columns to
-interact, like :func:`optuna_hdbo._core.models.anova.interactions.log_odds`: when more pairs are
-looked at, each has to be more convincing.
+interact, like :func:`optuna_hdbo._core.models.anova.interactions.log_odds`.
 """
 
 from __future__ import annotations
