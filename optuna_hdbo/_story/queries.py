@@ -104,8 +104,8 @@ def read_queries(study: Study) -> list[Query]:
     check_study(study)
     if len(study.directions) > 1:
         raise ValueError(
-            "study must have a single objective, because experts do not suggest points for "
-            f"several, but {study.study_name!r} has {len(study.directions)}."
+            "study must have a single objective, because experts do not improve on several "
+            f"values, but {study.study_name!r} has {len(study.directions)}."
         )
     trials = list(read_trials(study))
     read = [_suggested(trial) for trial in trials]
