@@ -204,6 +204,11 @@ class Observations:
             ranks=None if self.ranks is None else self.ranks[rows],
         )
 
+    def without(self, key: str) -> Observations:
+        """Return the same without the records that have an entry under a key."""
+        records = [record for record in self.records if key not in record.data]
+        return self if len(records) == len(self.records) else replace(self, records=records)
+
     def with_failures(
         self,
         domain: Domain,

@@ -115,7 +115,7 @@ class HDBO:
             rng = streams.generator(f"{self.name}:repeat", seen.step)
             if (again := repeat(domain, seen, rng)) is not None:
                 return again
-        of_all = zoom.without_boxes(seen)
+        of_all = seen.without(zoom.KEY)
         rng = streams.generator(f"{self.name}:restart", seen.step)
         turn = None
         if not domain.gates:

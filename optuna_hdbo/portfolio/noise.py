@@ -101,7 +101,7 @@ class Ranking:
         least = LEAST_OBSERVATIONS if is_told else least_untold(len(domain))
         if self._deterministic or domain.gates or len(seen.y) < least:
             return seen, False
-        records = [record for record in seen.records if restart.KEY not in record.data]
+        records = seen.without(restart.KEY).records
         groups = FEW_MATTER.groups(domain)
         fitted = recall_fit(Memory(records), FIT, domain, groups)
         if fitted is None:

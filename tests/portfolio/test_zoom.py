@@ -140,7 +140,7 @@ def test_experts_see_what_is_in_the_box_in_its_coordinates() -> None:
     np.testing.assert_allclose(zoomed.seen.X, expected, atol=1e-12)
     np.testing.assert_array_equal(zoomed.seen.values, seen.values[inside])
     assert [record.number for record in zoomed.seen.records] == [6 + STALLED]
-    rest = zoom.without_boxes(seen)
+    rest = seen.without(zoom.KEY)
     assert [record.number for record in rest.records] == list(range(6, 6 + STALLED))
     back = [zoomed.region.outward(u) for u in zoomed.seen.X]
     np.testing.assert_allclose(back, seen.X[inside], atol=1e-12)

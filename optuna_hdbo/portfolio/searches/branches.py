@@ -75,8 +75,7 @@ def next_of_several(domain: Domain, seen: Observations, rng: np.random.Generator
 
 def _of_all(domain: Domain, seen: Observations, merit: FloatArray) -> Search:
     """Return the search of all branches."""
-    records = [record for record in seen.records if BRANCH not in record.data]
-    seen = seen if len(records) == len(seen.records) else replace(seen, records=records)
+    seen = seen.without(BRANCH)
     return Search(None, domain, seen, np.arange(len(domain)), seen.X[int(np.argmax(merit))])
 
 

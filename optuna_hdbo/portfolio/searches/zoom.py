@@ -99,12 +99,6 @@ class Zoom:
         return {**{key: record[key] for key in shown if key in record}, KEY: box}
 
 
-def without_boxes(seen: Observations) -> Observations:
-    """Return the observations without the records of queries in boxes."""
-    records = [record for record in seen.records if KEY not in record.data]
-    return seen if len(records) == len(seen.records) else replace(seen, records=records)
-
-
 def next_zoom(domain: Domain, seen: Observations, rng: np.random.Generator) -> Zoom | None:
     """Return the search of a box if it is its turn, None if not.
 
