@@ -140,11 +140,9 @@ def towards_feasible(seen: Observations) -> tuple[Observations, bool]:
     """
     told = ~np.isnan(seen.constraints).all(axis=1)
     is_one = bool(told.any()) and not (seen.feasible & told).any()
-    if seen.constraints.shape[1]:
-        records = [record for record in seen.records if (TOWARDS in record.data) == is_one]
-        seen = replace(seen, records=records)
     if not is_one:
-        return seen, False
+        return seen.without(TOWARDS), False
+    records = [record for record in seen.records if TOWARDS in record.data]
     # What told nothing has no value, but nobody is to be asked there again.
     pending = np.concatenate([seen.pending, seen.X[~told]])
     seen = seen.at(np.flatnonzero(told))
@@ -152,4 +150,4 @@ def towards_feasible(seen: Observations) -> tuple[Observations, bool]:
     constraints = np.empty((len(values), 0)) if seen.step % 2 else seen.constraints
     skewed = are_skewed(values)
     seen = replace(seen, values=values, constraints=constraints, pending=pending, skewed=skewed)
-    return replace(seen, sign=-1.0, objectives=None), True
+    return replace(seen, records=records, sign=-1.0, objectives=None), True

@@ -67,10 +67,11 @@ def next_of_several(domain: Domain, seen: Observations, rng: np.random.Generator
     """
     merit = merits(ranked(seen))
     first = _of_all(domain, seen, merit)
-    others = [rows for rows in _branches(domain, seen) if merit[rows].max() < merit.max()]
-    if rng.random() >= SHARE_WITHOUT_FRONT or not others:
+    if rng.random() >= SHARE_WITHOUT_FRONT:
         return first
-    return _search(domain, seen, min(others, key=len), merit) or first
+    others = [rows for rows in _branches(domain, seen) if merit[rows].max() < merit.max()]
+    search = _search(domain, seen, min(others, key=len), merit) if others else None
+    return search or first
 
 
 def _of_all(domain: Domain, seen: Observations, merit: FloatArray) -> Search:
