@@ -90,6 +90,17 @@ def test_a_converged_search_gives_way_to_one_afresh_for_most_queries() -> None:
     assert search.needs_random_points
 
 
+@pytest.mark.parametrize("state", ["running", "failed"])
+def test_a_search_afresh_without_values_goes_on_under_constraints(state: Any) -> None:
+    seen = study(START + FLAT)
+    n = len(seen.y)
+    seen = replace(seen, constraints=np.full((n, 1), -1.0))
+    first = Record(n, state, next_search(seen).said)
+    search = next_search(replace(seen, records=[*seen.records, first], step=n + 1))
+    assert (search.began, search.n_queries, len(search.seen.values)) == (n, 1, 0)
+    assert search.needs_random_points
+
+
 def test_startup_trials_say_nothing_about_convergence() -> None:
     seen = study(START + FLAT)
     assert next_search(replace(seen, records=())).began is None

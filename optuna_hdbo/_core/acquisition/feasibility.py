@@ -100,6 +100,8 @@ def merits(seen: Observations) -> FloatArray:
     Those outside of the domain rank below all others.
     """
     rank = seen.y if seen.ranks is None else seen.ranks
+    if not len(rank):  # the first points of a search may all have failed
+        return rank
     if seen.constraints.shape[1]:
         violation = violations(seen)
         worse = rank.min() - 1.0 - np.minimum(violation, 1e6)
