@@ -36,6 +36,7 @@ from optuna_hdbo.benchmarks.problems.suites import conditional
 from optuna_hdbo.benchmarks.problems.suites import errors
 from optuna_hdbo.benchmarks.problems.suites import mixed
 from optuna_hdbo.benchmarks.problems.suites import multi
+from optuna_hdbo.benchmarks.problems.suites import simulators
 
 
 SEEDS: dict[Purpose, range] = {"report": range(100), "tune": range(1000, 2000)}
@@ -159,6 +160,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     "mixed-tune": mixed.TUNED,
     "errors": errors.FAMILY,
     "errors-tune": errors.TUNED,
+    "simulators": simulators.FAMILY,
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
