@@ -16,6 +16,7 @@ from collections.abc import Callable
 import papers
 import special
 import structure
+import wins
 from grids import GRIDS
 
 
@@ -30,6 +31,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("hdbo", special.bbob),
     ("hdbo", special.beside_smac),
     ("hdbo", special.long_studies),
+    ("hdbo", wins.simulators),
     ("interactions", structure.structures),
     ("interactions", structure.readme_example),
     ("search-spaces", special.conditional),
