@@ -100,7 +100,7 @@ def merits(seen: Observations) -> FloatArray:
     Those outside of the domain rank below all others.
     """
     rank = seen.y if seen.ranks is None else seen.ranks
-    if not len(rank):  # the first points of a search may all have failed
+    if not len(rank):  # as while the first point of a search is under way
         return rank
     if seen.constraints.shape[1]:
         violation = violations(seen)

@@ -43,11 +43,9 @@ def log_density(K: FloatArray, y: FloatArray) -> tuple[float, FloatArray, FloatA
 
 
 def log_likelihood(
-    kernel: Kernel, X: FloatArray, y: FloatArray, work: FloatArray | None = None
+    kernel: Kernel, X: FloatArray, y: FloatArray
 ) -> tuple[float, FloatArray, FloatArray, float]:
     """Return the log marginal likelihood of y (n,) at points X (n, D), and its gradient.
-
-    ``work`` is that of :func:`log_likelihood_at`.
 
     Returns
     -------
@@ -60,7 +58,7 @@ def log_likelihood(
     by_noise : float
         Derivative by the log noise.
     """
-    return log_likelihood_at(kernel, kernel.features(X), y, work)
+    return log_likelihood_at(kernel, kernel.features(X), y)
 
 
 def log_likelihood_at(
@@ -68,8 +66,7 @@ def log_likelihood_at(
 ) -> tuple[float, FloatArray, FloatArray, float]:
     """Return :func:`log_likelihood` at points with features F (C, n).
 
-    ``work (n, n)`` is scratch memory for successive calls: at these sizes allocating costs as much
-    as computing.
+    ``work (n, n)`` is memory for successive calls: allocating costs as much as computing.
     """
     by_lengthscale = np.zeros(len(kernel.columns))
     by_scale = np.zeros(len(kernel.scales))
@@ -89,10 +86,7 @@ def likelihood(kernel: Kernel, X: FloatArray, y: FloatArray) -> float:
 
 
 def _noisy(kernel: Kernel, F: FloatArray, work: FloatArray | None = None) -> FloatArray:
-    """Return the covariances, with noise, of points with features F (C, n), shape (n, n).
-
-    Only the diagonal and the lower triangle are written, which is what :func:`log_density` reads.
-    """
+    """Return covariances with noise at features F (C, n), as :func:`log_density` reads them."""
     n = F.shape[1]
     K = np.empty((n, n)) if work is None else work
     kernels.fill(kernel.covariance, F, F, True, K)
