@@ -19,9 +19,11 @@ radar-16
 truss-10
     Cross-sections of a truss of ten bars: its weight, with penalties for stress and displacement.
 windfarm-24
-    Places of twelve turbines: the power that is lost in the wakes of others.
+    Places of twelve turbines: the power that is lost in the wakes of others, and a penalty for
+    turbines that are too close.
 heating-18
-    Three heaters of a ring, over time: its final distance from the wanted temperatures.
+    Three heaters of a ring, over time: how far its last temperatures are from the wanted ones, and
+    a little for the power.
 landing-10, landing-20
     Thrust and steering of a rocket over time: its distance from a soft landing, and its fuel.
 pole-24
@@ -29,9 +31,9 @@ pole-24
 irises-12, wines-39
     Centres of three clusters of scikit-learn's irises and wines.
 
-All parameters are in [0, 1]. The seed draws what is to be fitted or reached; energies, packings,
-the truss and the clusters are the same for all seeds. Where a least value is not known, 0 is a
-bound.
+All parameters are in [0, 1]. The seed draws what is to be fitted, the antenna's direction, the
+winds, the wanted temperatures and the rocket's start. The other problems are the same for all
+seeds. Where a least value is not known, 0 is a bound.
 """
 
 from __future__ import annotations
