@@ -48,6 +48,12 @@ def short(value: float) -> str:
     return f"{value:.2f}".removeprefix("0")
 
 
+def counted(gaps: FloatArray) -> list[str]:
+    """Return in how many rows gaps (m, k) are negative and positive, column by column."""
+    pairs = zip((gaps < 0.0).sum(axis=0), (gaps > 0.0).sum(axis=0), strict=True)
+    return [f"{a} : {b}" for a, b in pairs]
+
+
 def bold(cells: list[str], best: Iterable[bool]) -> list[str]:
     """Return cells, the best ones bold."""
     return [f"**{cell}**" if b else cell for cell, b in zip(cells, best, strict=True)]

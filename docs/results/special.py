@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from formats import bold
+from formats import counted
 from formats import listed
 from formats import median_and_largest
 from formats import quartiles
@@ -115,9 +116,8 @@ def long_studies() -> list[str]:
     rows = []
     for rival, title in (("cmaes", "`CmaEsSampler`"), ("tpe-default", "`TPESampler`")):
         for dim, regrets in curves.items():
-            ours, theirs = regrets["HDBOSampler"], regrets[rival]
-            pairs = zip((theirs < ours).sum(axis=0), (theirs > ours).sum(axis=0), strict=True)
-            rows.append(listed([title, str(dim), *(f"{a} : {b}" for a, b in pairs)]))
+            gaps = regrets[rival] - regrets["HDBOSampler"]
+            rows.append(listed([title, str(dim), *counted(gaps)]))
     return rows
 
 

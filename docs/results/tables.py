@@ -43,6 +43,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
 """Page, and a function that returns rows of one of its tables."""
 
 SENTENCES: list[tuple[str, Callable[[], list[str]]]] = [
+    ("../README", wins.in_readme),
     ("bamsoo", special.depth_limits),
     ("hdbo", special.found_optima),
     ("which-sampler", special.beside_bamsoo),

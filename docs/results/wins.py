@@ -1,9 +1,11 @@
-"""Tables of who is better than HDBOSampler, and in how many studies."""
+"""Who is better than HDBOSampler, and in how many studies."""
 
 from __future__ import annotations
 
 import numpy as np
+from formats import counted
 from formats import listed
+from kept import FloatArray
 from kept import Kept
 
 
@@ -16,20 +18,40 @@ SIMULATED = {
 }
 """The rivals on the simulators, and what the page calls them."""
 
+NUMERALS = ("none", "one", "two", "three", "four")
+
+
+def _gaps(rival: str) -> FloatArray:
+    """Return what a rival's regrets on the simulators are larger by, a row per study of both."""
+    kept = Kept("simulators")
+    gaps = []
+    for problem in kept.problems():
+        seeds, regrets = kept.runs(problem, "HDBOSampler")
+        of_rival, others = kept.runs(problem, rival)
+        gaps.append(others - regrets[[seeds.index(seed) for seed in of_rival]])
+    return np.concatenate(gaps)
+
 
 def simulators() -> list[str]:
     """Return a row for each rival: in how many studies it is better and worse, over trials."""
-    kept = Kept("simulators")
     rows = []
     for rival, title in SIMULATED.items():
-        gaps = []
-        for problem in kept.problems():
-            seeds, regrets = kept.runs(problem, "HDBOSampler")
-            of_rival, others = kept.runs(problem, rival)
-            gaps += [
-                other - regrets[seeds.index(s)] for s, other in zip(of_rival, others, strict=True)
-            ]
-        better, worse = (np.array(gaps) < 0.0).sum(axis=0), (np.array(gaps) > 0.0).sum(axis=0)
-        counts = [f"{a} : {b}" for a, b in zip(better, worse, strict=True)]
-        rows.append(listed([title, str(len(gaps)), *counts]))
+        gaps = _gaps(rival)
+        rows.append(listed([title, str(len(gaps)), *counted(gaps)]))
     return rows
+
+
+def in_readme() -> list[str]:
+    """Return what the README says of the simulators and the valleys."""
+    tpe, gp = (_gaps(rival)[:, -1] for rival in ("tpe-default", "gp"))
+    valleys = Kept("valleys")
+    n_lost = sum(
+        np.median(valleys.last(problem, "TuRBOSampler"))
+        < np.median(valleys.last(problem, "HDBOSampler"))
+        for problem in valleys.problems()
+    )
+    return [
+        f"better than `TPESampler` in {(tpe > 0.0).sum()} of {len(tpe)} studies of 200 trials, "
+        f"and than `GPSampler` in {(gp > 0.0).sum()} of {len(gp)}.",
+        f"better [in {NUMERALS[n_lost]} of {NUMERALS[len(valleys.problems())]} smooth valleys]",
+    ]
