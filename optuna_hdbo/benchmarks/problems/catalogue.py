@@ -32,8 +32,10 @@ from optuna_hdbo.benchmarks.problems.instances import part
 from optuna_hdbo.benchmarks.problems.instances import whole
 from optuna_hdbo.benchmarks.problems.lowdim import unmoved
 from optuna_hdbo.benchmarks.problems.suites import bbob
+from optuna_hdbo.benchmarks.problems.suites import branching
 from optuna_hdbo.benchmarks.problems.suites import conditional
 from optuna_hdbo.benchmarks.problems.suites import errors
+from optuna_hdbo.benchmarks.problems.suites import learners
 from optuna_hdbo.benchmarks.problems.suites import mixed
 from optuna_hdbo.benchmarks.problems.suites import multi
 from optuna_hdbo.benchmarks.problems.suites import simulators
@@ -156,6 +158,10 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     **{f"bbob-{dim}": bbob.family(dim) for dim in bbob.DIMENSIONS},
     "conditional": conditional.FAMILY,
     "conditional-tune": conditional.TUNED,
+    "branching": branching.FAMILY,
+    "branching-tune": branching.TUNED,
+    "learners": learners.FAMILY,
+    "learners-tune": learners.TUNED,
     "mixed": mixed.FAMILY,
     "mixed-tune": mixed.TUNED,
     "errors": errors.FAMILY,

@@ -20,7 +20,10 @@ import importlib
 import math
 import warnings
 from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from dataclasses import field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,16 +48,27 @@ class Conditional(Problem):
     ----------
     ask : callable
         A trial to the objective's value.
+    answer : Mapping of str to object
+        Parameters that have the optimum; empty where they are not known.
     """
 
     ask: Ask = lambda trial: math.nan
+    answer: Mapping[str, Any] = field(default_factory=dict)
 
     def suggest(self, trial: optuna.Trial) -> FloatArray:
         """Suggest the parameters of a trial's branch; return the value, shape (1,)."""
         return np.array([self.ask(trial)])
 
 
-def _conditional(name: str, seed: int, n_columns: int, ask: Ask, optimum: float) -> Problem:
+def instance(
+    name: str,
+    seed: int,
+    n_columns: int,
+    ask: Ask,
+    optimum: float,
+    answer: Mapping[str, Any] = MappingProxyType({}),
+) -> Problem:
+    """Return a problem that asks for its parameters itself, to be minimised."""
     return Conditional(
         name=name,
         seed=seed,
@@ -64,6 +78,7 @@ def _conditional(name: str, seed: int, n_columns: int, ask: Ask, optimum: float)
         optimum=optimum,
         argopt=None,
         ask=ask,
+        answer=answer,
     )
 
 
@@ -80,7 +95,7 @@ def _jenatton(name: str, seed: int) -> Problem:
         x = trial.suggest_float(f"x{4 + leaf}", -1.0, 1.0)
         return float((x - centres[leaf]) ** 2 + offsets[leaf] + shared)
 
-    return _conditional(name, seed, 9, ask, float(offsets.min()))
+    return instance(name, seed, 9, ask, float(offsets.min()))
 
 
 MODELS: Names = ("linear", "forest", "boosting")
@@ -101,7 +116,7 @@ def _pipeline(name: str, seed: int) -> Problem:
         gaps = np.concatenate([x - own[k], z - shared[k]])
         return float(offsets[k] + (np.abs(gaps) ** power).sum())
 
-    return _conditional(name, seed, 23, ask, 0.0)
+    return instance(name, seed, 23, ask, 0.0)
 
 
 MOST_LAYERS = 6
@@ -134,7 +149,7 @@ def _network(name: str, seed: int) -> Problem:
 
     each = [float(gap(i, WIDTHS).min()) for i in range(MOST_LAYERS)]
     optimum = min(too_deep(n) + weight * sum(each[:n]) for n in range(1, MOST_LAYERS + 1))
-    return _conditional(name, seed, 3 + MOST_LAYERS, ask, optimum)
+    return instance(name, seed, 3 + MOST_LAYERS, ask, optimum)
 
 
 MOST_STEPS = 1000
@@ -199,7 +214,7 @@ def _models(name: str, seed: int) -> Problem:
             warnings.simplefilter("ignore")  # a solver that did not converge
             return 1.0 - float(selection.cross_val_score(model, X, y, cv=folds).mean())
 
-    return _conditional(name, seed, 13, ask, 0.0)
+    return instance(name, seed, 13, ask, 0.0)
 
 
 FAMILY: dict[str, Build] = {
