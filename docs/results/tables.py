@@ -36,6 +36,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("interactions", structure.readme_example),
     ("search-spaces", special.conditional),
     ("search-spaces", special.models),
+    ("search-spaces", wins.branching),
     ("several-objectives", functools.partial(special.hypervolumes, "multi")),
     ("several-objectives", functools.partial(special.hypervolumes, "multi_constrained")),
     ("several-objectives", functools.partial(special.hypervolumes, "multi_many")),

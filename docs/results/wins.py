@@ -18,12 +18,20 @@ SIMULATED = {
 }
 """The rivals on the simulators, and what the page calls them."""
 
+BRANCHING = {
+    "tpe-default": "TPE",
+    "tpe-group": "TPE, `group=True`",
+    "GPUCBSampler": "`GPUCBSampler`",
+    "random": "random",
+}
+"""The same on problems that branch."""
+
 NUMERALS = ("none", "one", "two", "three", "four")
 
 
-def _gaps(rival: str) -> FloatArray:
-    """Return what a rival's regrets on the simulators are larger by, a row per study of both."""
-    kept = Kept("simulators")
+def _gaps(name: str, rival: str) -> FloatArray:
+    """Return what a rival's regrets in kept results are larger by, a row per study of both."""
+    kept = Kept(name)
     gaps = []
     for problem in kept.problems():
         seeds, regrets = kept.runs(problem, "HDBOSampler")
@@ -34,20 +42,26 @@ def _gaps(rival: str) -> FloatArray:
 
 def simulators() -> list[str]:
     """Return a row for each rival: in how many studies it is better and worse, over trials."""
-    rows = []
-    for rival, title in SIMULATED.items():
-        gaps = _gaps(rival)
-        rows.append(listed([title, str(len(gaps)), *counted(gaps)]))
-    return rows
+    gaps = {title: _gaps("simulators", rival) for rival, title in SIMULATED.items()}
+    return [listed([title, str(len(found)), *counted(found)]) for title, found in gaps.items()]
+
+
+def branching() -> list[str]:
+    """Return a row for each rival: the same on functions that branch and on learners."""
+    families = ("branching", "learners")
+    return [
+        listed([title, *(cell for name in families for cell in counted(_gaps(name, rival)))])
+        for rival, title in BRANCHING.items()
+    ]
 
 
 def in_readme() -> list[str]:
     """Return what the README says of the simulators and the valleys."""
-    tpe, gp = (_gaps(rival)[:, -1] for rival in ("tpe-default", "gp"))
+    tpe, gp = (_gaps("simulators", rival)[:, -1] for rival in ("tpe-default", "gp"))
     valleys = Kept("valleys")
     n_lost = sum(
-        np.median(valleys.last(problem, "TuRBOSampler"))
-        < np.median(valleys.last(problem, "HDBOSampler"))
+        float(np.median(valleys.last(problem, "TuRBOSampler")))
+        < float(np.median(valleys.last(problem, "HDBOSampler")))
         for problem in valleys.problems()
     )
     return [
