@@ -77,13 +77,7 @@ def rate(earned: Credit, prior: Credit) -> float:
 
 
 def successes(merit: FloatArray) -> BoolArray:
-    """Return which observations are a worthwhile gain on all before them, shape (n,).
-
-    Parameters
-    ----------
-    merit : FloatArray, shape (n,)
-        What observations are ranked by.
-    """
+    """Return which observations, ranked by ``merit (n,)``, are a worthwhile gain, shape (n,)."""
     found = np.zeros(len(merit), np.bool_)
     earlier: list[float] = []  # in ascending order
     for row, value in enumerate(merit.tolist()):
@@ -127,13 +121,8 @@ def is_ahead(
 ) -> bool:
     """Draw whether the next query is of the first of two kinds, by the rates of success of both.
 
-    Parameters
-    ----------
-    queries : iterable of (bool, bool)
-        Whether each query that has ended is of the first kind, and whether it was a success.
-    prior : Credit
-        Pseudo-counts that both kinds begin with.
-    rng : numpy.random.Generator
+    ``queries`` say whether each one that has ended is of the first kind, and was a success.
+    ``prior`` has the pseudo-counts that both kinds begin with.
     """
     earned = {True: Credit(0.0, 0.0), False: Credit(0.0, 0.0)}
     for of_first, success in queries:
@@ -153,13 +142,8 @@ def order(
 ) -> list[str]:
     """Return the experts in the order in which they may suggest the point of this query.
 
-    Parameters
-    ----------
-    earned, prior : mapping of str to Credit
-        Successes and failures of each expert, and the pseudo-counts that it began with.
-    rng : numpy.random.Generator
-    floor : float
-        Share of the queries that each expert makes at least.
+    Each expert makes at least a share ``floor`` of the queries. ``prior`` has the pseudo-counts
+    that it began with.
     """
     names = list(earned)
     drawn = [
@@ -183,15 +167,9 @@ def is_mixed(domain: Domain) -> bool:
 
 
 def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
-    """Return the kind of a domain.
+    """Return the kind of a domain, which may be a part of a whole one.
 
     A part of a mixed one, like a box in which integers have one value only, is mixed as well.
-
-    Parameters
-    ----------
-    domain : Domain
-    whole : Domain or None
-        The one that it is a part of.
     """
     if is_mixed(domain if whole is None else whole):
         return "few mixed"

@@ -163,6 +163,8 @@ class HDBO:
     ) -> restart.Search | Suggestion:
         """Return the search whose experts are asked, or a query that needs none of them."""
         if turn is None:
+            if (x := branches.untried(domain, seen, rng)) is not None:
+                return Suggestion(x, {QUERY: "restart"}, {QUERY: "restart"})
             return branches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)

@@ -43,12 +43,7 @@ whether values are noisy."""
 
 
 class Panel:
-    """Experts that search a domain together.
-
-    Parameters
-    ----------
-    experts : mapping of str to Method
-    """
+    """Experts that search a domain together."""
 
     def __init__(self, experts: Mapping[str, Method]) -> None:
         self.experts = experts

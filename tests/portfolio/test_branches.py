@@ -218,3 +218,41 @@ def test_the_portfolio_searches_branches_for_several_objectives() -> None:
         ledger.keep(suggestion)
         ledger.observe(suggestion.x)
     assert 0 < sum(found) < len(found) / 2
+
+
+def test_an_option_that_no_trial_has_had_makes_every_second_query() -> None:
+    seen = study((2, 3))
+    rng = np.random.default_rng(0)
+    assert branches.untried(DOMAIN, seen, rng) is None
+    of_two = seen.at(np.flatnonzero(seen.X[:, 0] > 0.0))
+    found = [branches.untried(DOMAIN, of_two, rng) for _ in range(40)]
+    points = [x for x in found if x is not None]
+    assert 10 < len(points) < 30
+    for x in points:
+        assert is_admissible(DOMAIN, x)
+        assert x[0] == 0.0
+    assert len({x[1] for x in points}) == len(points)
+    tried = replace(of_two, pending=points[0][None])
+    assert all(branches.untried(DOMAIN, tried, rng) is None for _ in range(20))
+
+
+def test_a_nested_option_that_no_trial_has_had_is_tried_where_it_is_active() -> None:
+    """The value of an inactive choice is no trial of it."""
+    X = CONDITIONAL.sample(np.random.default_rng(0), 60)
+    X = X[(X[:, 0] != 1.0) | (X[:, 3] == 1.0)]
+    assert (X[X[:, 0] != 1.0, 3] == 0.0).any()
+    seen = Observations.from_arrays(X, np.arange(float(len(X))))
+    found = [branches.untried(CONDITIONAL, seen, np.random.default_rng(i)) for i in range(10)]
+    points = [x for x in found if x is not None]
+    assert points
+    assert all((x[0], x[3]) == (1.0, 0.0) for x in points)
+
+
+def test_the_portfolio_tries_options_that_no_trial_has_had() -> None:
+    ledger = Ledger.started(DOMAIN, N_START, lambda x: -float(((x[1:] - 0.4) ** 2).sum()))
+    seen = ledger.seen()
+    of_two = seen.at(np.flatnonzero(seen.X[:, 0] > 0.0))
+    asked = [HDBO().suggest(DOMAIN, of_two, Streams(seed)) for seed in range(8)]
+    random = [s for s in asked if (s.record or {}).get("query") == "restart"]
+    assert 0 < len(random) < 8
+    assert all(s.x[0] == 0.0 for s in random)

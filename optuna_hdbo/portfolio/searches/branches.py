@@ -33,6 +33,9 @@ from optuna_hdbo.portfolio.searches.restart import has_converged
 BRANCH = "branch"
 """Key under which a query's record keeps the deciding values of the branch that it searches."""
 
+SHARE_OF_UNTRIED, N_DRAWN = 0.5, 256
+"""Share of queries for options without trials, and random points of which one may have them."""
+
 SHARE_WITHOUT_FRONT = 0.25
 """Share of queries for several objectives that search a branch without points of the front."""
 
@@ -58,6 +61,18 @@ def next_search(
         elif (search := _search(domain, seen, rows, merit)) is not None:
             return search if drawn <= SHARE / (1 + n_in_vain) else first
     return first
+
+
+def untried(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray | None:
+    """Return a point with an option that no trial has had, at every second query."""
+    if rng.random() < SHARE_OF_UNTRIED:
+        points = domain.sample(rng, N_DRAWN)
+        active, has = domain.active(points), domain.active(seen.known)
+        for c in np.flatnonzero(domain.deciding & domain.categorical).tolist():
+            tried = np.isin(points[:, c], seen.known[has[:, c], c])
+            for x in points[active[:, c] & ~tried]:
+                return np.array(x)
+    return None
 
 
 def next_of_several(domain: Domain, seen: Observations, rng: np.random.Generator) -> Search:

@@ -174,11 +174,7 @@ class Turn:
 def next_turn(
     domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
 ) -> Turn:
-    """Return whose turn it is: that of the first search, or of one that began afresh.
-
-    It is derived from the trials' records. So it is the same for every worker and in a resumed
-    study.
-    """
+    """Return whose turn it is: that of the first search, or of one that began afresh."""
     starts = ((record.number, _began(record)) for record in seen.records)
     began = {number: start for number, start in starts if start is not None}
     merit = merits(seen)
@@ -237,11 +233,7 @@ def _share(domain: Domain, first: Observations) -> float:
 
 
 def _is_refined(first: Observations) -> bool:
-    """Tell whether the last queries of the first search were to refine the best point.
-
-    Then its experts know nothing better to do. The queries that went elsewhere for that reason
-    count as well.
-    """
+    """Tell whether its last queries refined the best point, or went elsewhere instead of that."""
     return n_recent(first, "refine", "elsewhere") >= LEAST_REFINED
 
 
@@ -261,15 +253,7 @@ def _is_back(domain: Domain, search: Search, memory: Memory) -> bool:
 
 
 def _n_in_vain(began: Mapping[int, int], holder: int | None) -> int:
-    """Return how many earlier searches afresh did not find the best point.
-
-    Parameters
-    ----------
-    began : mapping of int to int
-        Trials of searches afresh -> the trials at which these began.
-    holder : int or None
-        When the search began that found it.
-    """
+    """Return how many earlier searches afresh did not find the best point, see :class:`Turn`."""
     return sum(number != holder for number in sorted(set(began.values()))[:-1])
 
 
@@ -307,17 +291,9 @@ def _search(
 def has_converged(
     merit: FloatArray, n_queries: int, patience: int = PATIENCE, enough: float = ENOUGH
 ) -> bool:
-    """Tell whether the last queries have hardly improved the best value.
+    """Tell whether the last ``patience`` queries have hardly improved the best of ``merit (n,)``.
 
-    Parameters
-    ----------
-    merit : FloatArray, shape (n,)
-    n_queries : int
-        Queries of experts so far. Random points say nothing about convergence.
-    patience : int
-        How many queries that takes.
-    enough : float
-        See :data:`ENOUGH`.
+    Experts have made ``n_queries`` so far. Random points say nothing about convergence.
     """
     if min(len(merit) - 1, n_queries) < patience:
         return False
