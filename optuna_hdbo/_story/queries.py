@@ -60,8 +60,7 @@ class Query:
     expert : str or None
         The expert that was asked; None unless the point is an expert's.
     kind : {"search", "refine", "elsewhere", "restart", "repeat"} or None
-        What the expert was asked for, where it is known. The random points at which a search
-        begins afresh are restarts.
+        What the expert was asked for, where it is known. Random points are restarts.
     credits : Mapping of str to float
         Every expert's expected rate of success at that time, where it is known.
     predicted, std : float or None

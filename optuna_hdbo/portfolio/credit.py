@@ -2,8 +2,7 @@
 
 Every expert has a Beta distribution of its rate of success, in which old queries count less. The
 expert with the largest draw suggests the point (Thompson sampling). So an expert that may be good
-is tried, and one that is not good makes few queries. With what it begins, and how many queries it
-makes at least, depends on the kind of the domain.
+is tried, and one that is not good makes few queries.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.maximise.branches import N_SAMPLED
 from optuna_hdbo._core.maximise.several import ranked
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
@@ -33,8 +34,8 @@ from optuna_hdbo.portfolio.searches.restart import has_converged
 BRANCH = "branch"
 """Key under which a query's record keeps the deciding values of the branch that it searches."""
 
-SHARE_OF_UNTRIED, N_DRAWN = 0.5, 256
-"""Share of queries for options without trials, and random points of which one may have them."""
+SHARE_OF_UNTRIED = 0.5
+"""Share of queries for options without trials."""
 
 SHARE_WITHOUT_FRONT = 0.25
 """Share of queries for several objectives that search a branch without points of the front."""
@@ -65,12 +66,13 @@ def next_search(
 
 def untried(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray | None:
     """Return a point with an option that no trial has had, at every second query."""
-    if rng.random() < SHARE_OF_UNTRIED:
-        points = domain.sample(rng, N_DRAWN)
-        active, has = domain.active(points), domain.active(seen.known)
-        for c in np.flatnonzero(domain.deciding & domain.categorical).tolist():
-            tried = np.isin(points[:, c], seen.known[has[:, c], c])
-            for x in points[active[:, c] & ~tried]:
+    has, columns = domain.active(seen.known), np.flatnonzero(domain.deciding & domain.categorical)
+    tried = {c: seen.known[has[:, c], c] for c in columns.tolist()}
+    new = [c for c in tried if not np.isin(domain.grid(c), tried[c]).all()]
+    if new and rng.random() < SHARE_OF_UNTRIED:
+        points = domain.sample(rng, N_SAMPLED)
+        for c in new:
+            for x in points[domain.active(points)[:, c] & ~np.isin(points[:, c], tried[c])]:
                 return np.array(x)
     return None
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import optuna
 import pytest
+from instances import instance
 
-from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import branching
 from optuna_hdbo.benchmarks.problems.suites.conditional import Conditional
 
@@ -13,10 +15,7 @@ from optuna_hdbo.benchmarks.problems.suites.conditional import Conditional
 NAMES = [*branching.FAMILY, *branching.TUNED]
 
 
-def made(name: str, further: int = 0) -> Conditional:
-    problem = catalogue.make(name, catalogue.SEEDS[catalogue.purpose_of(name)][further])
-    assert isinstance(problem, Conditional)
-    return problem
+made = partial(instance, Conditional)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from instances import instance
 
-from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import errors
 from optuna_hdbo.benchmarks.problems.suites.mixed import Mixed
 
@@ -15,10 +17,7 @@ pytest.importorskip("sklearn")
 NAMES = [*errors.FAMILY, *errors.TUNED]
 
 
-def made(name: str, nth: int = 0) -> Mixed:
-    problem = catalogue.make(name, catalogue.SEEDS[catalogue.purpose_of(name)][nth])
-    assert isinstance(problem, Mixed)
-    return problem
+made = partial(instance, Mixed)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import optuna
 import pytest
+from instances import instance
 
-from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import learners
 from optuna_hdbo.benchmarks.problems.suites.conditional import Conditional
 
+
+pytest.importorskip("sklearn")
 
 NAMES = [*learners.FAMILY, *learners.TUNED]
 LINEAR: dict[str, Any] = {
@@ -22,11 +25,7 @@ LINEAR: dict[str, Any] = {
 }
 
 
-def made(name: str, further: int = 0) -> Conditional:
-    pytest.importorskip("sklearn")
-    problem = catalogue.make(name, catalogue.SEEDS[catalogue.purpose_of(name)][further])
-    assert isinstance(problem, Conditional)
-    return problem
+made = partial(instance, Conditional)
 
 
 @pytest.mark.parametrize("name", NAMES)

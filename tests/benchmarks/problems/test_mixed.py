@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import importlib.util
+from functools import partial
 
 import numpy as np
 import optuna
 import pytest
+from instances import instance
 
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import mixed
 
 
-def made(name: str, nth: int) -> mixed.Mixed:
-    problem = catalogue.make(name, catalogue.SEEDS[catalogue.purpose_of(name)][nth])
-    assert isinstance(problem, mixed.Mixed)
-    return problem
+made = partial(instance, mixed.Mixed)
 
 
 def drawn(problem: mixed.Mixed, rng: np.random.Generator) -> np.ndarray:
