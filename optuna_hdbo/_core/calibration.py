@@ -58,17 +58,8 @@ def calibrated(
 ) -> tuple[dict[str, float | str], dict[str, Any]]:
     """Return a report with an honest ``std``, and what the record has to keep for the next one.
 
-    Parameters
-    ----------
-    report : mapping
-        Where it has ``predicted`` and ``std``, these are in the objective's units.
-    seen : Observations
-
-    Returns
-    -------
-    report : dict
-    kept : dict
-        JSON; empty where nothing was predicted.
+    ``predicted`` and ``std`` are in the objective's units. Where a report has none, nothing is
+    kept.
     """
     expected = _parse([report.get("predicted"), report.get("std")])
     if expected is None:

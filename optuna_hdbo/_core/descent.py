@@ -18,10 +18,6 @@ class ValueAndSlope:
 
     SciPy asks for both in turn. Its own memory for such functions costs a fifth of what its steps
     cost.
-
-    Parameters
-    ----------
-    both : callable
     """
 
     def __init__(self, both: Callable[[FloatArray], tuple[float, FloatArray]]) -> None:

@@ -124,12 +124,7 @@ class _Strips:
     """The plane above a staircase, as strips side by side that are unbounded upwards.
 
     A sweep along a third objective, from large to small values, inserts points. Each strip
-    remembers at which value of the sweep it began.
-
-    Parameters
-    ----------
-    x, y : float
-        The reference point.
+    remembers at which value of the sweep it began. The reference point is (x, y).
     """
 
     def __init__(self, x: float, y: float) -> None:

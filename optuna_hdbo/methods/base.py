@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from typing import Any
 from typing import Protocol
 
@@ -49,6 +50,10 @@ class Suggestion:
     record: Mapping[str, Any] | None = None
     report: Mapping[str, float | str] = field(default_factory=dict)
 
+    def keeping(self, data: Mapping[str, Any]) -> Suggestion:
+        """Return the same with further entries of its record."""
+        return replace(self, record={**(self.record or {}), **data})
+
 
 class Method(Protocol):
     """An optimisation method: takes a history and returns one point.
@@ -66,6 +71,7 @@ class Method(Protocol):
         The domain of a suggestion may have fewer columns, because parameters may be conditional or
         fixed for a while.
         """
+        return
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point; called with at least one observation."""
@@ -84,7 +90,7 @@ def shown_to(method: Method, seen: Observations) -> Observations:
 def for_feasible(suggestion: Suggestion) -> Suggestion:
     """Return a query for a feasible point. What it predicts are no values of objectives."""
     report = {k: v for k, v in suggestion.report.items() if k not in ("predicted", "std")}
-    return Suggestion(suggestion.x, {**(suggestion.record or {}), TOWARDS: True}, report)
+    return replace(suggestion.keeping({TOWARDS: True}), report=report)
 
 
 def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
@@ -95,4 +101,4 @@ def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams
     report, kept = calibrated(suggestion.report, seen)
     if not kept:
         return suggestion
-    return Suggestion(suggestion.x, {**(suggestion.record or {}), **kept}, report)
+    return replace(suggestion.keeping(kept), report=report)

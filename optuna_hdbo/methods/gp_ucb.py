@@ -30,6 +30,7 @@ from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -50,7 +51,7 @@ POOLED_BELIEFS = tuple(replace(b, pooled=b.prior == "inverse-square") for b in B
 """The same where columns that all matter do so alike."""
 
 
-class GPUCB:
+class GPUCB(Method):
     """GP-UCB: one Gaussian process over all columns.
 
     The parameters are those of :class:`optuna_hdbo.GPUCBSampler`, where they are described, and
@@ -83,9 +84,6 @@ class GPUCB:
         self._several = SeveralQueries(kernel, ard, alike, n_cyc)
         self._queries = EnsembleQueries(models, "log-ei" if alternate else "ucb", probes=alternate)
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""

@@ -21,12 +21,13 @@ from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.replay import TreeSearch
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-class SOO:
+class SOO(Method):
     """SOO, without any model.
 
     The parameters are those of :class:`optuna_hdbo.SOOSampler`, where they are described.
@@ -54,9 +55,6 @@ class SOO:
         fixed = depth_limit == "fixed"
         rule = Rule(branching=int(branching), exponent=exponent, fixed_limit=fixed)
         self._search = TreeSearch(self.name, Replay(rule, None))
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node."""

@@ -39,6 +39,7 @@ from optuna_hdbo._core.models.ensemble import draw_model
 from optuna_hdbo._core.models.ensemble import suited
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -68,7 +69,7 @@ def may_turn(domain: Domain, n: int) -> bool:
     return enough and numerical and LEAST_TURNED <= D <= MOST_TURNED
 
 
-class TuRBO:
+class TuRBO(Method):
     """A trust region around the best point.
 
     The parameters are those of :class:`optuna_hdbo.TuRBOSampler`, where they are described, and
@@ -130,9 +131,6 @@ class TuRBO:
         # These have the same name as those of GP-UCB, so that a portfolio fits them once.
         self._whole = Ensemble(kernel, True, self._sums, n_cyc, frugal=frugal)
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the largest expected improvement within the region."""

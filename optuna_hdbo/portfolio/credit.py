@@ -53,10 +53,6 @@ class Credit(NamedTuple):
     """An expert's discounted successes and failures.
 
     A named tuple, because every suggestion makes one per trial.
-
-    Parameters
-    ----------
-    wins, losses : float
     """
 
     wins: float
@@ -97,14 +93,9 @@ def gains(seen: Observations, merit: FloatArray) -> set[int]:
 
 
 def credits(seen: Observations, merit: FloatArray, names: Sequence[str]) -> dict[str, Credit]:
-    """Return the credit that each expert has earned; a query without a value is a failure.
+    """Return the credit that each expert has earned by observations ranked by ``merit (n,)``.
 
-    Parameters
-    ----------
-    seen : Observations
-    merit : FloatArray, shape (n,)
-        What observations are ranked by.
-    names : sequence of str
+    A query without a value is a failure.
     """
     earned = dict.fromkeys(names, Credit(0.0, 0.0))
     better = gains(seen, merit)

@@ -158,13 +158,7 @@ def noise_of_repeats(seen: Observations) -> tuple[float, int]:
 
 
 def noise_of_close_pairs(X: FloatArray, y: FloatArray) -> float | None:
-    """Return the variance of the noise by the closest pairs of points, None if none are close.
-
-    Parameters
-    ----------
-    X : FloatArray, shape (n, D)
-    y : FloatArray, shape (n,)
-    """
+    """Return the variance of the noise in y (n,) by the closest pairs of X (n, D), if any."""
     X, y = X[-LATEST:], y[-LATEST:]
     squares = (X**2).sum(axis=1)
     first, second = np.triu_indices(len(X), 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -141,8 +142,8 @@ def _signed(
 ) -> Suggestion:
     """Return a suggestion whose record and report say which expert it is from, and why."""
     said = {credit.KEY: name, QUERY: kind}
-    record = {**(suggestion.record or {}), **said, CREDITS: dict(rates)}
-    return Suggestion(suggestion.x, record, {**suggestion.report, **said})
+    asked = suggestion.keeping({**said, CREDITS: dict(rates)})
+    return replace(asked, report={**suggestion.report, **said})
 
 
 def refines(domain: Domain, x: FloatArray, best: FloatArray, share: float = 1.0) -> bool:

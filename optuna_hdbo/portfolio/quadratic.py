@@ -22,6 +22,7 @@ from optuna_hdbo._core.gp.taylor import TaylorPosterior
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -71,7 +72,7 @@ class _Model:
     explained: float
 
 
-class Quadratic:
+class Quadratic(Method):
     """Queries where a quadratic model around the best point is best."""
 
     name = "quadratic"
@@ -80,9 +81,6 @@ class Quadratic:
         self._otherwise = GPUCB()
         self._fitted: tuple[bytes, TaylorKernel] | None = None
         self._built: tuple[Observations, _Model | None] | None = None
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def is_ready(self, domain: Domain, seen: Observations) -> bool:
         """Tell whether there is a model, and whether it explains what it has not seen."""

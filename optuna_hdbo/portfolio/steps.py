@@ -22,6 +22,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -56,7 +57,7 @@ N_FLAT, WIDEST = 64, 0.1
 values count as one step."""
 
 
-class Stepped:
+class Stepped(Method):
     """Points spread around the best ones, as long as better values repeat.
 
     Parameters
@@ -74,9 +75,6 @@ class Stepped:
         self._deterministic = deterministic_objective
         self._models = Ensemble("matern52", True, BELIEFS, frugal=frugal)
         self._constraints = ConstraintModels()
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def is_ready(self, domain: Domain, seen: Observations) -> bool:
         """Tell whether values repeat among the better half of the points."""

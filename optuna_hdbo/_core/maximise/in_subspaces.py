@@ -51,14 +51,7 @@ class SubspaceEffort:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceMaximiser:
-    """Scores candidates in every subspace, climbs from the leaders, searches grids.
-
-    Parameters
-    ----------
-    domain : Domain
-    subspaces : Subspaces
-    effort : SubspaceEffort
-    """
+    """Scores candidates in every subspace, climbs from the leaders, searches grids."""
 
     domain: Domain
     subspaces: Subspaces

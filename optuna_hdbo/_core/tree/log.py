@@ -63,12 +63,6 @@ class TreeLog:
     Records of finished trials at the beginning are read once; those from the first running trial
     on are read each time.
 
-    Parameters
-    ----------
-    domain : Domain
-    branching : int
-    surrogate : Surrogate or None
-
     Attributes
     ----------
     tree : int

@@ -79,13 +79,7 @@ def make_columns(domain: Domain) -> Columns:
 
 
 class Tree:
-    """A tree that grows by :meth:`advance` and :meth:`settle` in turn.
-
-    Parameters
-    ----------
-    domain : Domain
-    rule : Rule
-    """
+    """A tree that grows by :meth:`advance` and :meth:`settle` in turn."""
 
     def __init__(self, domain: Domain, rule: Rule) -> None:
         self.columns = make_columns(domain)

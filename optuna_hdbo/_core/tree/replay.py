@@ -135,13 +135,7 @@ class _Memory:
 
 @dataclass(eq=False)
 class Replay:
-    """Grows the tree of a history; see the module.
-
-    Parameters
-    ----------
-    rule : Rule
-    surrogate : Surrogate or None
-    """
+    """Grows the tree of a history; see the module."""
 
     rule: Rule
     surrogate: Surrogate | None
@@ -219,11 +213,7 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
 class TreeSearch:
     """Asks a replayed tree for its next node, and does without one where nothing is left.
 
-    Parameters
-    ----------
-    name : str
-        Name of the method, in its random stream and in the log.
-    replay : Replay
+    Its random stream and the log have the ``name`` of the method.
     """
 
     name: str

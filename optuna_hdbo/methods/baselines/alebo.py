@@ -33,6 +33,7 @@ from optuna_hdbo._core.embeddings.polytope import walk
 from optuna_hdbo._core.embeddings.search import settle
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -48,7 +49,7 @@ SHARES = (0.3, 0.1, 0.03)
 """How far points next to the best trial are on the way to random ones."""
 
 
-class ALEBO:
+class ALEBO(Method):
     """Expected improvements in an embedding with linear constraints.
 
     The parameters are those of :class:`optuna_hdbo.baselines.ALEBOSampler`.
@@ -90,9 +91,6 @@ class ALEBO:
         self.n_draws = n_draws
         self.noise = noise
         self._drawn: tuple[int, Domain, Embedding] | None = None
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""

@@ -18,6 +18,7 @@ from optuna_hdbo._core.maximise.queries import centres
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.orders import OrderModel
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -27,7 +28,7 @@ EFFORT = Effort(n_uniform=200, n_perturbed=100, n_starts=6, n_finalists=2, n_ste
 """Smaller than elsewhere, because this bound is not compiled."""
 
 
-class AllGroupsUCB:
+class AllGroupsUCB(Method):
     """The largest upper confidence bound under a sum over all groups of d columns.
 
     The parameters are those of :class:`optuna_hdbo.baselines.AllGroupsUCBSampler`.
@@ -48,9 +49,6 @@ class AllGroupsUCB:
         check_integer("n_cyc", n_cyc, 1, optional=True)
         self.beta = beta
         self._model = OrderModel(d, priors, n_cyc)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""

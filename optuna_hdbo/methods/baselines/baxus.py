@@ -37,6 +37,7 @@ from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -94,7 +95,7 @@ class Plan:
         return max(1, min(d, failures))
 
 
-class BAxUS:
+class BAxUS(Method):
     """Trust regions in a growing embedding.
 
     The parameters are those of :class:`optuna_hdbo.baselines.BAxUSSampler`.
@@ -125,9 +126,6 @@ class BAxUS:
         self.n_init = n_init
         self._models = Ensemble(kernel, True, (ALL_MATTER,), n_cyc, name="bins")
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point (Algorithm 1)."""

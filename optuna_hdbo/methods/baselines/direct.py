@@ -19,6 +19,7 @@ from optuna_hdbo._core.maximise.direct import Boxes
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -28,7 +29,7 @@ KEY = "point"
 """Key under which a query's record has its point, for trials that fail."""
 
 
-class DIRECT:
+class DIRECT(Method):
     """DIRECT, without any model.
 
     The parameters are those of :class:`optuna_hdbo.baselines.DIRECTSampler`.
@@ -39,9 +40,6 @@ class DIRECT:
     def __init__(self, *, epsilon: float = 1e-4) -> None:
         check_number("epsilon", epsilon, least=0.0)
         self.epsilon = float(epsilon)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the first centre that is not known."""

@@ -16,12 +16,13 @@ from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.replay import TreeSearch
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-class DOO:
+class DOO(Method):
     """DOO with the semi-metric of a Lipschitz constant.
 
     The parameters are those of :class:`optuna_hdbo.baselines.DOOSampler`.
@@ -34,9 +35,6 @@ class DOO:
         check_branching(branching)
         rule = Rule(branching=int(branching), exponent=1.0, slope=float(lipschitz))
         self._search = TreeSearch(self.name, Replay(rule, None))
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the centre of the next cell."""

@@ -34,6 +34,7 @@ from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -43,7 +44,7 @@ Fill = Literal["random", "copy", "mix"]
 FILLS = ("random", "copy", "mix")
 
 
-class DropoutUCB:
+class DropoutUCB(Method):
     """GP-UCB on columns that are drawn for every query.
 
     The parameters are those of :class:`optuna_hdbo.baselines.DropoutUCBSampler`.
@@ -77,9 +78,6 @@ class DropoutUCB:
         models = Ensemble(kernel, ard, (ALL_MATTER if priors else FLAT,), 1, name=self.name)
         self._queries = EnsembleQueries(models, "ucb")
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point (Algorithm 1)."""

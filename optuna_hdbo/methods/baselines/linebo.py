@@ -36,6 +36,7 @@ from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo._core.variables.cma import to_unit
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -95,7 +96,7 @@ class Line:
         return cls(number, centre, direction) if inside and data.get("first") == number else None
 
 
-class LineBO:
+class LineBO(Method):
     """Upper confidence bounds on one line after another.
 
     The parameters are those of :class:`optuna_hdbo.baselines.LineBOSampler`.
@@ -136,9 +137,6 @@ class LineBO:
         self.beta = beta
         self._models = Ensemble(kernel, ard, (ALL_MATTER if priors else FLAT,), n_cyc)
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point (Algorithm 1)."""

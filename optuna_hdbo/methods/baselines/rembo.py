@@ -16,12 +16,13 @@ from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.embeddings.search import EmbeddedAcquisition
 from optuna_hdbo._core.embeddings.search import EmbeddedSearch
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-class REMBO:
+class REMBO(Method):
     """Bayesian optimisation in random Gaussian embeddings.
 
     The parameters are those of :class:`optuna_hdbo.baselines.REMBOSampler`.
@@ -68,9 +69,6 @@ class REMBO:
             priors=priors,
             n_cyc=n_cyc,
         )
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""

@@ -23,6 +23,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Belief
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -39,7 +40,7 @@ def taus(n: int) -> tuple[float, ...]:
     )
 
 
-class SAASBO:
+class SAASBO(Method):
     """Expected improvements of models that expect few columns to matter.
 
     The parameters are those of :class:`optuna_hdbo.baselines.SAASBOSampler`.
@@ -61,9 +62,6 @@ class SAASBO:
         models = Ensemble(kernel, True, beliefs, n_cyc, name="saas")
         self._queries = EnsembleQueries(models, "log-ei")
         self._constraints = ConstraintModels(kernel)
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the largest expected improvement of one of the models."""

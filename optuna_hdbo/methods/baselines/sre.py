@@ -21,12 +21,13 @@ from optuna_hdbo._core.embeddings.inside import places
 from optuna_hdbo._core.embeddings.search import EmbeddedSearch
 from optuna_hdbo._core.variables.cma import to_unit
 from optuna_hdbo.methods.base import Domain
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-class SRE:
+class SRE(Method):
     """Bayesian optimisation in one embedding after another.
 
     The parameters are those of :class:`optuna_hdbo.baselines.SRESampler`.
@@ -49,9 +50,6 @@ class SRE:
         self._search = EmbeddedSearch(
             self.name, Embedding.gaussian, d, n_init, kernel=kernel, n_cyc=n_cyc
         )
-
-    def validate(self, domain: Domain) -> None:
-        """Accept every domain."""
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
