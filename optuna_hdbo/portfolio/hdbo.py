@@ -91,7 +91,7 @@ class HDBO:
         if not self._deterministic:
             seen = without_outliers(domain, seen, memory)
         asked = self._suggest(domain, seen, streams)
-        return replace(asked, record={**(asked.record or {}), **memory.kept})
+        return asked.keeping(memory.kept)
 
     def _suggest_for_several(
         self, domain: Domain, seen: Observations, streams: Streams
@@ -102,6 +102,8 @@ class HDBO:
         if not domain.gates:
             return self._several.suggest(domain, seen, streams)
         rng = streams.generator(f"{self.name}:branch", seen.step)
+        if (query := branches.untried(domain, seen, rng)) is not None:
+            return query
         search = branches.next_of_several(domain, seen, rng)
         if search.needs_random_points:
             return _random_point(domain, seen, search, rng)
@@ -151,7 +153,7 @@ class HDBO:
                 may_refine=may_refine(search.seen),
             )
             asked = _of_search(domain, search, asked)
-        return replace(asked, record={**(asked.record or {}), **memory.kept})
+        return asked.keeping(memory.kept)
 
     def _next_search(
         self,
@@ -163,8 +165,8 @@ class HDBO:
     ) -> restart.Search | Suggestion:
         """Return the search whose experts are asked, or a query that needs none of them."""
         if turn is None:
-            if (x := branches.untried(domain, seen, rng)) is not None:
-                return Suggestion(x, {QUERY: "restart"}, {QUERY: "restart"})
+            if (query := branches.untried(domain, seen, rng)) is not None:
+                return query
             return branches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)
@@ -243,8 +245,7 @@ def _of_search(domain: Domain, search: restart.Search, asked: Suggestion) -> Sug
 
 def _signed(asked: Suggestion, search: restart.Search) -> Suggestion:
     assert search.began is not None
-    record = {**(asked.record or {}), **search.said}
-    return Suggestion(asked.x, record, {**asked.report, restart.KEY: search.began})
+    return replace(asked.keeping(search.said), report={**asked.report, restart.KEY: search.began})
 
 
 def _checked(experts: object) -> tuple[str, ...]:

@@ -220,21 +220,50 @@ def test_the_portfolio_searches_branches_for_several_objectives() -> None:
     assert 0 < sum(found) < len(found) / 2
 
 
-def test_an_option_that_no_trial_has_had_makes_every_second_query() -> None:
+def without(choice: float, **changes: Any) -> Observations:
+    """Return a study in which no trial has had one of the choices."""
     seen = study((2, 3))
+    return replace(seen.at(np.flatnonzero(seen.X[:, 0] != choice)), **changes)
+
+
+def test_an_option_that_no_trial_has_had_makes_every_second_query() -> None:
     rng = np.random.default_rng(0)
-    assert all(branches.untried(DOMAIN, seen, rng) is None for _ in range(10))
+    assert all(branches.untried(DOMAIN, study((2, 3)), rng) is None for _ in range(10))
     assert rng.random() == np.random.default_rng(0).random()  # such studies go on as before
-    of_two = seen.at(np.flatnonzero(seen.X[:, 0] > 0.0))
-    found = [branches.untried(DOMAIN, of_two, rng) for _ in range(40)]
-    points = [x for x in found if x is not None]
-    assert 10 < len(points) < 30
-    for x in points:
-        assert is_admissible(DOMAIN, x)
-        assert x[0] == 0.0
-    assert len({x[1] for x in points}) == len(points)
-    tried = replace(of_two, pending=points[0][None])
-    assert all(branches.untried(DOMAIN, tried, rng) is None for _ in range(20))
+    found = [branches.untried(DOMAIN, without(0.0), rng) for _ in range(40)]
+    queries = [query for query in found if query is not None]
+    assert 10 < len(queries) < 30
+    for query in queries:
+        assert is_admissible(DOMAIN, query.x)
+        assert query.x[0] == 0.0
+        assert query.record == {"query": "restart", branches.UNTRIED: "x0 0"}
+        assert query.report == {"query": "restart"}
+    assert len({query.x[1] for query in queries}) == len(queries)
+
+
+@pytest.mark.parametrize("told", ["a value", "no value yet", "a failure", "nothing"])
+def test_an_option_is_tried_once(told: str) -> None:
+    """Nothing is told where a trial was pruned, and such trials are not used."""
+    x = DOMAIN.canonical(np.array([[0.0, 0.3, 0.4, 0.5]]))
+    seen = {
+        "a value": lambda: without(-1.0),
+        "no value yet": lambda: without(0.0, pending=x),
+        "a failure": lambda: without(
+            0.0, failures=Failures(x, np.array([40]), are_elsewhere=True)
+        ),
+        "nothing": lambda: without(
+            0.0, records=[Record(40, "pruned", {branches.UNTRIED: "x0 0"})]
+        ),
+    }[told]()
+    rng = np.random.default_rng(0)
+    assert all(branches.untried(DOMAIN, seen, rng) is None for _ in range(20))
+
+
+@pytest.mark.parametrize("data", [None, 0.0, "x0 1", "x1 0", ["x0 0"], {"x0": 0.0}])
+def test_what_does_not_parse_is_no_trial_of_an_option(data: Any) -> None:
+    seen = without(0.0, records=[Record(40, "complete", {branches.UNTRIED: data})])
+    rng = np.random.default_rng(0)
+    assert any(branches.untried(DOMAIN, seen, rng) is not None for _ in range(20))
 
 
 def test_a_nested_option_that_no_trial_has_had_is_tried_where_it_is_active() -> None:
@@ -244,16 +273,23 @@ def test_a_nested_option_that_no_trial_has_had_is_tried_where_it_is_active() -> 
     assert (X[X[:, 0] != 1.0, 3] == 0.0).any()
     seen = Observations.from_arrays(X, np.arange(float(len(X))))
     found = [branches.untried(CONDITIONAL, seen, np.random.default_rng(i)) for i in range(10)]
-    points = [x for x in found if x is not None]
+    points = [query.x for query in found if query is not None]
     assert points
     assert all((x[0], x[3]) == (1.0, 0.0) for x in points)
 
 
-def test_the_portfolio_tries_options_that_no_trial_has_had() -> None:
-    ledger = Ledger.started(DOMAIN, N_START, lambda x: -float(((x[1:] - 0.4) ** 2).sum()))
-    seen = ledger.seen()
-    of_two = seen.at(np.flatnonzero(seen.X[:, 0] > 0.0))
-    asked = [HDBO().suggest(DOMAIN, of_two, Streams(seed)) for seed in range(8)]
-    random = [s for s in asked if (s.record or {}).get("query") == "restart"]
-    assert 0 < len(random) < 8
-    assert all(s.x[0] == 0.0 for s in random)
+@pytest.mark.parametrize("n_objectives", [1, 2])
+def test_the_portfolio_tries_options_that_no_trial_has_had(n_objectives: int) -> None:
+    seen = without(0.0)
+    if n_objectives == 2:
+        Y = np.column_stack([seen.values, seen.X[:, 1]])
+        seen = replace(seen, objectives=Y, signs=(1.0, 1.0))
+    records: list[Record] = []
+    tried = []
+    for step in range(40, 52):
+        query = HDBO().suggest(DOMAIN, replace(seen, records=records, step=step), Streams(0))
+        if branches.UNTRIED in (query.record or {}):
+            assert query.x[0] == 0.0
+            tried.append(step)
+        records.append(Record(step, "pruned", query.record or {}))
+    assert len(tried) == 1

@@ -26,6 +26,8 @@ from optuna_hdbo._core.maximise.several import ranked
 from optuna_hdbo._core.models.subsets import observed_in
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.searches.restart import SHARE
 from optuna_hdbo.portfolio.searches.restart import Search
 from optuna_hdbo.portfolio.searches.restart import has_converged
@@ -36,6 +38,9 @@ BRANCH = "branch"
 
 SHARE_OF_UNTRIED = 0.5
 """Share of queries for options without trials."""
+
+UNTRIED = "untried"
+"""Key under which a query's record keeps the option that its trial is the first one to have."""
 
 SHARE_WITHOUT_FRONT = 0.25
 """Share of queries for several objectives that search a branch without points of the front."""
@@ -64,16 +69,21 @@ def next_search(
     return first
 
 
-def untried(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray | None:
-    """Return a point with an option that no trial has had, at every second query."""
+def untried(domain: Domain, seen: Observations, rng: np.random.Generator) -> Suggestion | None:
+    """Return a random point with an option that no trial has had, at every second query.
+
+    Each option is tried once, even if its trial is pruned, and such trials are not used.
+    """
     has, columns = domain.active(seen.known), np.flatnonzero(domain.deciding & domain.categorical)
     tried = {c: seen.known[has[:, c], c] for c in columns.tolist()}
     new = [c for c in tried if not np.isin(domain.grid(c), tried[c]).all()]
     if new and rng.random() < SHARE_OF_UNTRIED:
+        earlier = [record.data.get(UNTRIED) for record in seen.records]
         points = domain.sample(rng, N_SAMPLED)
         for c in new:
             for x in points[domain.active(points)[:, c] & ~np.isin(points[:, c], tried[c])]:
-                return np.array(x)
+                if (option := f"{domain.names[c]} {x[c]:g}") not in earlier:
+                    return Suggestion(x, {QUERY: "restart", UNTRIED: option}, {QUERY: "restart"})
     return None
 
 
