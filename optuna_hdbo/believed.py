@@ -15,6 +15,7 @@ from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import maximised
@@ -35,9 +36,10 @@ def get_believed_best(study: Study) -> FrozenTrial:
     This one is the trial that a model of all values takes for the best. Without noise both are
     nearly always the same.
 
-    The process is fitted to the parameters that all completed trials have on one scale, in
-    whatever range; everything else counts as noise. It does not see values that are far too poor
-    beside all others. Trials that violate a constraint inform it but are not returned.
+    The process is fitted to the parameters that all completed trials have, or that others decide
+    about, in whatever range but on one scale; the rest counts as noise. It does not see values that
+    are far too poor beside all others. Trials that violate a constraint inform it but are not
+    returned.
 
     Parameters
     ----------
@@ -69,14 +71,16 @@ def get_believed_best(study: Study) -> FrozenTrial:
             f"{len(study.directions)}."
         )
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    space = SearchSpace(
-        {
-            name: distribution
-            for name, (count, distribution) in ranges_of(completed).items()
-            if count == len(completed) and distribution and not distribution.single()
-        }
-    )
-    trials, X, values = observed(completed, space, space.distributions)
+    known = Parameters(include_pruned=False)
+    known.follow(completed)
+    rules = known.rules()
+    ranges = {
+        name: range_
+        for name, (count, range_) in ranges_of(completed).items()
+        if (count == len(completed) or name in rules) and range_ and not range_.single()
+    }
+    space = SearchSpace(ranges, known.required(), rules)
+    trials, X, values = observed(completed, space, space.required)
     feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)
     if not feasible.any():
         raise ValueError(

@@ -134,6 +134,28 @@ def test_trials_without_common_parameters_are_compared_by_value() -> None:
     assert get_believed_best(study).number == 1
 
 
+@pytest.mark.parametrize("is_narrowed", [False, True])
+def test_parameters_of_single_branches_count(is_narrowed: bool) -> None:
+    """Two kinds with a parameter each, and a lucky value of the better one."""
+    study = optuna.create_study()
+    kinds = CategoricalDistribution(["a", "b"])
+    for i in range(80):
+        kind, x = "ab"[i % 2], (37 * i % 80 + 0.5) / 80
+        error = 0.15 * (-1) ** (i // 4) - 0.9 * (abs(x - 0.9) < 0.01)
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=5.0 * (x - (0.2 if kind == "a" else 0.6)) ** 2 + (kind == "a") + error,
+                params={"kind": kind, kind: x},
+                distributions={
+                    "kind": kinds,
+                    kind: FloatDistribution(0.0, x if is_narrowed and i > 40 else 1.0),
+                },
+            )
+        )
+    assert abs(study.best_trial.params["b"] - 0.9) < 0.01
+    assert abs(get_believed_best(study).params["b"] - 0.6) < 0.1
+
+
 def test_the_answer_is_a_copy() -> None:
     study = noisy()
     get_believed_best(study).user_attrs["mine"] = 1

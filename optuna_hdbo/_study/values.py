@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from optuna.distributions import BaseDistribution
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
@@ -132,10 +131,10 @@ class PrunedValues:
 def observed(
     completed: Sequence[FrozenTrial],
     space: SearchSpace,
-    distributions: Mapping[str, BaseDistribution],
+    names: Collection[str],
     target: Target | None = None,
 ) -> tuple[list[FrozenTrial], FloatArray, FloatArray]:
-    """Return the trials with a finite value and all parameters of a space, and them as arrays.
+    """Return the trials with a finite value and some parameters, and them as rows of a space.
 
     Returns
     -------
@@ -147,7 +146,7 @@ def observed(
     trials, rows, values = [], [], []
     for trial in completed:
         value = trial.value if target is None else target(trial)
-        complete = distributions.keys() <= trial.params.keys()
+        complete = all(name in trial.params for name in names)
         if complete and value is not None and np.isfinite(value):
             row = space.encode(trial.params)
             if row is not None:

@@ -26,6 +26,7 @@ from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio.panel import QUERY
+from optuna_hdbo.portfolio.searches import branches
 from optuna_hdbo.portfolio.searches import restart
 
 
@@ -99,9 +100,11 @@ class Ranking:
         """
         is_told = self._deterministic is False
         least = LEAST_OBSERVATIONS if is_told else least_untold(len(domain))
-        if self._deterministic or domain.gates or len(seen.y) < least:
+        # Where parameters branch, repeats did not pay.
+        passed_over = self._deterministic or (domain.gates and not is_told)
+        if passed_over or len(seen.y) < least:
             return seen, False
-        records = seen.without(restart.KEY).records
+        records = seen.without(restart.KEY).without(branches.BRANCH).records
         groups = FEW_MATTER.groups(domain)
         fitted = recall_fit(Memory(records), FIT, domain, groups)
         if fitted is None:

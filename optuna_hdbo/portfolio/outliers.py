@@ -81,11 +81,11 @@ def without_outliers(domain: Domain, seen: Observations, memory: Memory) -> Obse
 
     Only values that are worse than the best of the first ones, of random points, may be outliers,
     and not those of pruned trials. Between two searches they are recalled. There are none where
-    columns are too many to be modelled or not always active, or where values repeat: they jump
-    from point to point then.
+    columns are too many to be modelled, or where values repeat: they jump from point to point
+    then.
     """
     n = len(seen.values)
-    if n < LEAST_OBSERVATIONS or len(domain) > MOST_MODELLED_COLUMNS or domain.gates:
+    if n < LEAST_OBSERVATIONS or len(domain) > MOST_MODELLED_COLUMNS:
         return seen
     if repeated(seen) >= LEAST_REPEATED:
         return seen

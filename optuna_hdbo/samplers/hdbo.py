@@ -66,8 +66,8 @@ class HDBOSampler(MethodSampler):
         Whether equal parameters give equal values. With ``False``, trials are ranked by their
         posterior means instead of their values. With ``None``, this begins once a trial that is
         repeated has other values. The best trial is repeated up to four times while a model takes
-        a part of the differences for noise. Unless it is ``True``, values that are far too poor
-        beside all others count as failed trials.
+        a part of the differences for noise, but not where parameters branch. Unless it is
+        ``True``, values that are far too poor beside all others count as failed trials.
     seed : int or None
         Seed of all randomness; ``None`` draws one.
     n_startup_trials : int

@@ -71,6 +71,13 @@ def test_until_nothing_improves_any_more_all_branches_are_searched() -> None:
     assert search.domain is DOMAIN
 
 
+def test_under_noise_all_branches_are_searched() -> None:
+    """There nothing may improve for long, though the best branch is not exhausted."""
+    seen = study(PATIENT)
+    assert next_search(seen).began is not None
+    assert next_search(replace(seen, ranks=seen.y)).began is None
+
+
 def test_then_most_queries_are_for_the_second_best_branch() -> None:
     seen = study(PATIENT)
     search = next_search(seen, restart.SHARE)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import Observations
@@ -25,6 +26,7 @@ from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.noise import STEP
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import noise_of_close_pairs
+from optuna_hdbo.portfolio.searches import branches
 from optuna_hdbo.portfolio.searches import restart
 
 
@@ -248,10 +250,24 @@ def test_a_fit_of_a_later_search_does_not_count() -> None:
     assert Ranking(False).of(DOMAIN, replace(seen, records=[later]))[0].ranks is None
 
 
-def test_there_are_no_ranks_in_domains_with_branches() -> None:
-    domain, seen = make_domain(None, None), study(0.3)
-    object.__setattr__(domain, "gates", {"x1": object()})
-    assert Ranking(False).of(domain, seen) == (seen, False)
+@pytest.mark.parametrize("deterministic", [None, True, False])
+def test_in_domains_with_branches_noise_is_ranked_where_it_is_told(
+    deterministic: bool | None,
+) -> None:
+    domain = replace(make_domain("2", None), gates={1: (Condition(0, (1.0,)),)})
+    seen = replace(study(0.3), X=domain.snap(study(0.3).X))
+    ranked, in_doubt = Ranking(deterministic).of(domain, seen)
+    assert not in_doubt
+    if deterministic is False:
+        assert ranked.ranks is not None
+        rows = seen.X[:, 0] == 0.0  # the second column does not exist there, so points are equal
+        assert np.ptp(ranked.ranks[rows]) == pytest.approx(0.0, abs=1e-9)
+        assert np.ptp(seen.y[rows]) > 1.0
+    else:
+        assert ranked is seen
+    of_branch = Record(39, "complete", {**fit_of(0.5), branches.BRANCH: {"x0": 1.0}})
+    alone = replace(seen, records=[of_branch])
+    assert Ranking(deterministic).of(domain, alone)[0] is alone
 
 
 def test_merits_are_the_ranks_and_infeasible_ones_are_below() -> None:

@@ -56,7 +56,8 @@ def next_search(
     """
     merit = merits(seen)
     first = _of_all(domain, seen, merit)
-    if not allowed or not has_converged(merit, len(first.seen.records)):
+    # Under noise nothing may improve for long, though the best branch is not exhausted.
+    if seen.ranks is not None or not (allowed and has_converged(merit, len(first.seen.records))):
         return first
     drawn, n_in_vain = rng.random(), 0
     queried = np.isin(seen.numbers, [record.number for record in seen.records])
