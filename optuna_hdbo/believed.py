@@ -37,8 +37,8 @@ def get_believed_best(study: Study) -> FrozenTrial:
     nearly always the same.
 
     The process is fitted to the parameters that all completed trials have, or that others decide
-    about, in whatever range but on one scale; the rest counts as noise. It does not see values that
-    are far too poor beside all others. Trials that violate a constraint inform it but are not
+    about, in whatever range but on one scale; the rest counts as noise. It does not see values
+    that are far too poor beside all others. Trials that violate a constraint inform it but are not
     returned.
 
     Parameters

@@ -102,9 +102,9 @@ class HDBO:
         if not domain.gates:
             return self._several.suggest(domain, seen, streams)
         rng = streams.generator(f"{self.name}:branch", seen.step)
-        if (query := branches.untried(domain, seen, rng)) is not None:
-            return query
         search = branches.next_of_several(domain, seen, rng)
+        if isinstance(search, Suggestion):
+            return search
         if search.needs_random_points:
             return _random_point(domain, seen, search, rng)
         asked = self._several.suggest(search.domain, search.seen, streams)
@@ -165,8 +165,6 @@ class HDBO:
     ) -> restart.Search | Suggestion:
         """Return the search whose experts are asked, or a query that needs none of them."""
         if turn is None:
-            if (query := branches.untried(domain, seen, rng)) is not None:
-                return query
             return branches.next_search(domain, seen, rng, allowed=self._may_begin_anew)
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)

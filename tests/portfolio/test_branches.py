@@ -233,11 +233,15 @@ def without(choice: float, **changes: Any) -> Observations:
     return replace(seen.at(np.flatnonzero(seen.X[:, 0] != choice)), **changes)
 
 
+def untried(seen: Observations, rng: Any, domain: Any = DOMAIN) -> Any:
+    return branches.untried(domain, seen, seen.values, rng)
+
+
 def test_an_option_that_no_trial_has_had_makes_every_second_query() -> None:
     rng = np.random.default_rng(0)
-    assert all(branches.untried(DOMAIN, study((2, 3)), rng) is None for _ in range(10))
+    assert all(untried(study((2, 3)), rng) is None for _ in range(10))
     assert rng.random() == np.random.default_rng(0).random()  # such studies go on as before
-    found = [branches.untried(DOMAIN, without(0.0), rng) for _ in range(40)]
+    found = [untried(without(0.0), rng) for _ in range(40)]
     queries = [query for query in found if query is not None]
     assert 10 < len(queries) < 30
     for query in queries:
@@ -245,7 +249,9 @@ def test_an_option_that_no_trial_has_had_makes_every_second_query() -> None:
         assert query.x[0] == 0.0
         assert query.record == {"query": "restart", branches.UNTRIED: "x0 0"}
         assert query.report == {"query": "restart"}
-    assert len({query.x[1] for query in queries}) == len(queries)
+    assert len({query.x[2] for query in queries}) == len(queries)
+    best = without(0.0).X[int(np.argmax(without(0.0).values))]
+    assert all(query.x[1] == best[1] for query in queries)  # the parameter that all choices share
 
 
 @pytest.mark.parametrize("told", ["a value", "no value yet", "a failure", "nothing"])
@@ -263,14 +269,14 @@ def test_an_option_is_tried_once(told: str) -> None:
         ),
     }[told]()
     rng = np.random.default_rng(0)
-    assert all(branches.untried(DOMAIN, seen, rng) is None for _ in range(20))
+    assert all(untried(seen, rng) is None for _ in range(20))
 
 
 @pytest.mark.parametrize("data", [None, 0.0, "x0 1", "x1 0", ["x0 0"], {"x0": 0.0}])
 def test_what_does_not_parse_is_no_trial_of_an_option(data: Any) -> None:
     seen = without(0.0, records=[Record(40, "complete", {branches.UNTRIED: data})])
     rng = np.random.default_rng(0)
-    assert any(branches.untried(DOMAIN, seen, rng) is not None for _ in range(20))
+    assert any(untried(seen, rng) is not None for _ in range(20))
 
 
 def test_a_nested_option_that_no_trial_has_had_is_tried_where_it_is_active() -> None:
@@ -279,10 +285,28 @@ def test_a_nested_option_that_no_trial_has_had_is_tried_where_it_is_active() -> 
     X = X[(X[:, 0] != 1.0) | (X[:, 3] == 1.0)]
     assert (X[X[:, 0] != 1.0, 3] == 0.0).any()
     seen = Observations.from_arrays(X, np.arange(float(len(X))))
-    found = [branches.untried(CONDITIONAL, seen, np.random.default_rng(i)) for i in range(10)]
+    found = [untried(seen, np.random.default_rng(i), CONDITIONAL) for i in range(10)]
     points = [query.x for query in found if query is not None]
     assert points
     assert all((x[0], x[3]) == (1.0, 0.0) for x in points)
+
+
+def test_of_several_choices_the_others_are_those_of_the_best_trial() -> None:
+    domain = replace(
+        make_domain("3", "4", None, None),
+        gates={2: (Condition(0, (0.0,)),), 3: (Condition(1, (2.0,)),)},
+    )
+    X = domain.sample(np.random.default_rng(0), 40)
+    X = X[X[:, 0] > 0.0]
+    for best in range(len(X)):
+        values = -np.abs(np.arange(float(len(X))) - best)
+        seen = Observations.from_arrays(X, values)
+        found = [untried(seen, np.random.default_rng(i), domain) for i in range(4)]
+        points = [query.x for query in found if query is not None]
+        assert points
+        for x in points:
+            assert is_admissible(domain, x)
+            assert (x[0], x[1], x[3]) == (0.0, X[best, 1], X[best, 3])
 
 
 @pytest.mark.parametrize("n_objectives", [1, 2])

@@ -45,13 +45,7 @@ constraints, where the last digits were lost."""
 
 @dataclass(frozen=True, eq=False)
 class ConstraintModels:
-    """Gaussian processes of each constraint, fitted and recorded like those of the objective.
-
-    Parameters
-    ----------
-    kind : str
-        Kernel.
-    """
+    """Gaussian processes of each constraint, fitted and recorded like those of the objective."""
 
     kind: str = "matern52"
     _models: dict[str, Ensemble] = field(default_factory=dict, init=False)

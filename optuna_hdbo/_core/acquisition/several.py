@@ -36,13 +36,7 @@ class Improvement(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class HypervolumeImprovement:
-    """The volume that a point adds to what the front dominates.
-
-    Parameters
-    ----------
-    boxes : Boxes
-        What the front does not dominate.
-    """
+    """The volume that a point adds to what the front dominates, of the boxes beyond it."""
 
     boxes: Boxes
 

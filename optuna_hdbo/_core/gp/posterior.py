@@ -181,18 +181,9 @@ class Posterior:
 
 
 class PosteriorAt:
-    """The mean and the variance of a posterior, or of a component of it, at some points.
+    """The mean and the variance (m,) of a posterior, or of a component of it, at points Z (m, D).
 
-    Parameters
-    ----------
-    posterior : Posterior
-    Z : FloatArray, shape (m, D)
-    kernel : Kernel or None
-        :meth:`Kernel.only` of a group, for its component.
-
-    Attributes
-    ----------
-    mean, variance : FloatArray, shape (m,)
+    The ``kernel`` of a component is :meth:`Kernel.only` of its group.
     """
 
     def __init__(self, posterior: Posterior, Z: FloatArray, kernel: Kernel | None = None) -> None:

@@ -62,13 +62,7 @@ class TaylorKernel(NamedTuple):
 
 
 class Pairs:
-    """What covariances between displacements depend on, whatever the hyperparameters.
-
-    Parameters
-    ----------
-    U : FloatArray, shape (n, D)
-        Displacements from the centre.
-    """
+    """What covariances between displacements U (n, D) depend on, whatever the hyperparameters."""
 
     def __init__(self, U: FloatArray) -> None:
         squares = np.einsum("ij,ij->i", U, U)

@@ -75,13 +75,8 @@ def prediction(
 class EnsembleQueries:
     """Maximal confidence bounds or expected improvements of an ensemble's posteriors.
 
-    Parameters
-    ----------
-    models : Ensemble
-    acquisition : {"ucb", "log-ei"}
-    effort : Effort
-    probes : bool
-        Whether some suggestions maximise the bound along the axes through the best point instead.
+    With ``probes``, some suggestions maximise the bound along the axes through the best point
+    instead.
     """
 
     models: Ensemble

@@ -89,14 +89,7 @@ class Run:
 
 @dataclass
 class Life:
-    """The run that goes on, and where earlier ones have ended.
-
-    Parameters
-    ----------
-    run : Run
-    ends : list of int
-        Rows of the best points of earlier runs.
-    """
+    """The run that goes on, and the rows of the best points where earlier ones have ended."""
 
     run: Run
     ends: list[int] = field(default_factory=list)

@@ -109,10 +109,7 @@ class Activity:
     def rules(self, deciders: Mapping[str, bool]) -> dict[str, tuple[Clause, ...]]:
         """Return the conditions, by name, of the parameters for which a rule was found.
 
-        Parameters
-        ----------
-        deciders : mapping of str to bool
-            The parameters that may decide, and whether their values are ordered.
+        ``deciders`` are those that may decide, and whether their values are ordered.
         """
         if deciders != self._deciders:
             self._deciders, self._known = dict(deciders), {}

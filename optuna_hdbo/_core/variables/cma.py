@@ -26,14 +26,7 @@ MOST_FULL = 1000
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
-    """A normal distribution of points.
-
-    Parameters
-    ----------
-    mean : FloatArray, shape (D,)
-    covariance : FloatArray, shape (D, D) or (D,)
-        In one dimension, its diagonal.
-    """
+    """A normal distribution of points: mean (D,) and covariance (D, D), or its diagonal (D,)."""
 
     mean: FloatArray
     covariance: FloatArray
@@ -143,13 +136,7 @@ class Strategy:
     """State and update of CMA-ES, with positive weights.
 
     Beyond :data:`MOST_FULL` columns, ``C`` is the diagonal (D,) of sep-CMA-ES, which learns
-    (D + 2) / 3 times as fast.
-
-    Parameters
-    ----------
-    n_columns : int
-    size : int
-        Points of a generation, at least 2.
+    (D + 2) / 3 times as fast. A generation has ``size`` points, at least 2.
     """
 
     def __init__(self, n_columns: int, size: int) -> None:

@@ -48,13 +48,15 @@ SHARE_WITHOUT_FRONT = 0.25
 
 def next_search(
     domain: Domain, seen: Observations, rng: np.random.Generator, *, allowed: bool = True
-) -> Search:
+) -> Search | Suggestion:
     """Return the search whose turn it is: of all branches, or of another than the best trial's.
 
-    With k branches that were searched in vain, another one makes a share of the queries that is
-    divided by k + 1.
+    Or it is the turn of a query of an option that no trial has had. With k branches that were
+    searched in vain, another one makes a share of the queries that is divided by k + 1.
     """
     merit = merits(seen)
+    if (query := untried(domain, seen, merit, rng)) is not None:
+        return query
     first = _of_all(domain, seen, merit)
     # Under noise nothing may improve for long, though the best branch is not exhausted.
     if seen.ranks is not None or not (allowed and has_converged(merit, len(first.seen.records))):
@@ -70,36 +72,50 @@ def next_search(
     return first
 
 
-def untried(domain: Domain, seen: Observations, rng: np.random.Generator) -> Suggestion | None:
-    """Return a random point with an option that no trial has had, at every second query.
-
-    Each option is tried once, even if its trial is pruned, and such trials are not used.
-    """
-    has, columns = domain.active(seen.known), np.flatnonzero(domain.deciding & domain.categorical)
-    tried = {c: seen.known[has[:, c], c] for c in columns.tolist()}
-    new = [c for c in tried if not np.isin(domain.grid(c), tried[c]).all()]
-    if new and rng.random() < SHARE_OF_UNTRIED:
-        earlier = [record.data.get(UNTRIED) for record in seen.records]
-        points = domain.sample(rng, N_SAMPLED)
-        for c in new:
-            for x in points[domain.active(points)[:, c] & ~np.isin(points[:, c], tried[c])]:
-                if (option := f"{domain.names[c]} {x[c]:g}") not in earlier:
-                    return Suggestion(x, {QUERY: "restart", UNTRIED: option}, {QUERY: "restart"})
-    return None
-
-
-def next_of_several(domain: Domain, seen: Observations, rng: np.random.Generator) -> Search:
-    """Return the search whose turn it is where there are several objectives.
+def next_of_several(
+    domain: Domain, seen: Observations, rng: np.random.Generator
+) -> Search | Suggestion:
+    """Return the search whose turn it is where there are several objectives, or such a query.
 
     A part of them are of a branch without points of the front: the one with the fewest trials.
     """
     merit = merits(ranked(seen))
+    if (query := untried(domain, seen, merit, rng)) is not None:
+        return query
     first = _of_all(domain, seen, merit)
     if rng.random() >= SHARE_WITHOUT_FRONT:
         return first
     others = [rows for rows in _branches(domain, seen) if merit[rows].max() < merit.max()]
     search = _search(domain, seen, min(others, key=len), merit) if others else None
     return search or first
+
+
+def untried(
+    domain: Domain, seen: Observations, merit: FloatArray, rng: np.random.Generator
+) -> Suggestion | None:
+    """Return a query of an option that no trial has had, as every second one.
+
+    It has the values of the best trial where both have a column, and random ones elsewhere. Each
+    option is tried once, even if its trial is pruned, and such trials are not used.
+    """
+    has, columns = domain.active(seen.known), np.flatnonzero(domain.deciding & domain.categorical)
+    tried = {c: seen.known[has[:, c], c] for c in columns.tolist()}
+    new = [c for c in tried if not np.isin(domain.grid(c), tried[c]).all()]
+    if not new or rng.random() >= SHARE_OF_UNTRIED:
+        return None
+    earlier = [record.data.get(UNTRIED) for record in seen.records]
+    best = seen.X[int(np.argmax(merit))]
+    points = domain.sample(rng, N_SAMPLED)
+    # Those with the best trial's other choices come first.
+    n_others = (_deciding_values(domain, points) != best[domain.deciding]).sum(axis=1)
+    points = points[np.argsort(n_others, kind="stable")]
+    for c in new:
+        for x in points[domain.active(points)[:, c] & ~np.isin(points[:, c], tried[c])]:
+            if (option := f"{domain.names[c]} {x[c]:g}") not in earlier:
+                shared = domain.active(np.array([x, best])).all(axis=0) & ~domain.deciding
+                said = {QUERY: "restart"}
+                return Suggestion(np.where(shared, best, x), {**said, UNTRIED: option}, said)
+    return None
 
 
 def _of_all(domain: Domain, seen: Observations, merit: FloatArray) -> Search:
