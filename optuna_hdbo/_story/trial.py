@@ -51,7 +51,7 @@ KINDS = {
     "refine": "It refined the best point.",
     "elsewhere": "All experts would have refined the best point once more, which they had done "
     "too often; so this is the furthest of some random points from all known ones.",
-    "restart": "A search began at random points: afresh, or of a choice that no trial had had.",
+    "restart": "A search began afresh at random points, or a new option of a choice was tried.",
     "repeat": "A model took a part of the differences for noise. Where there is none, points that "
     "are so close together have equal values.",
 }

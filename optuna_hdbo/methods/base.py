@@ -69,7 +69,7 @@ class Method(Protocol):
 
         It has every parameter of the study so far, so a setting that names another one is wrong.
         The domain of a suggestion may have fewer columns, because parameters may be conditional or
-        fixed for a while.
+        fixed for a while. Methods that do not write it accept all.
         """
         return
 

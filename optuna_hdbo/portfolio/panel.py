@@ -39,8 +39,8 @@ SIGNATURE = (credit.KEY, QUERY, CREDITS)
 
 QueryKind = Literal["search", "refine", "elsewhere", "restart", "repeat"]
 """What a query is for: a better point, one more digit of the best point, the furthest point from
-all known ones, a random point of a search that begins afresh, or the best point again, to see
-whether values are noisy."""
+all known ones, a point of a search that begins afresh or with a new option, or the best point
+again, to see whether values are noisy."""
 
 
 class Panel:

@@ -54,8 +54,7 @@ class HDBOSampler(MethodSampler):
     Once queries hardly improve the best value, a part of the next ones searches a box around the
     best trial, with 7 to 25 parameters. Its trials carry its side as ``hdbo:box_side``. Another
     part belongs to searches that begin afresh, with random points (``"restart"``). Their trials
-    carry the number of the first one as ``hdbo:restart``. Options that no trial has had are tried
-    at random, too.
+    carry the number of the first one as ``hdbo:restart``. New options of choices are tried, too.
 
     Parameters
     ----------

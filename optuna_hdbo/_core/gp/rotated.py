@@ -38,12 +38,9 @@ least. Poor points say little about the valley."""
 
 @dataclass(frozen=True, eq=False)
 class Rotated(Kernel):
-    """A kernel of one group of all columns, with lengthscales along other directions.
+    """A kernel of one group of all columns, with lengthscales along other directions (D, D).
 
-    Parameters
-    ----------
-    directions : FloatArray, shape (D, D)
-        One per column, with the lengthscale of the same number.
+    Each column of these is a direction, with the lengthscale of the same number.
     """
 
     directions: FloatArray

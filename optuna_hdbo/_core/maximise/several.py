@@ -72,15 +72,9 @@ def ranked(seen: Observations) -> Observations:
 def reference_point(front: FloatArray, Y: FloatArray, *, far: bool) -> FloatArray:
     """Return the point (k,) above which volume counts.
 
-    It is below the front in every objective, and a ``far`` one is nowhere above the worst of all
-    values. A near one ignores gains beyond the ends of the front, and a far one overrates them.
-
-    Parameters
-    ----------
-    front : FloatArray, shape (p, k)
-    Y : FloatArray, shape (n, k)
-        All values.
-    far : bool
+    It is below the front (p, k) in every objective, and a ``far`` one is nowhere above the worst
+    of all values Y (n, k). A near one ignores gains beyond the ends of the front, and a far one
+    overrates them.
     """
     worst, width = front.min(axis=0), np.ptp(front, axis=0)
     # A front of a single value has no range yet.

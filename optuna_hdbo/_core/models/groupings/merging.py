@@ -36,11 +36,8 @@ _LEAST_GAIN = 1e-6
 class Change:
     """Groups that are replaced by others.
 
-    Parameters
-    ----------
-    old : tuple of Group
-    made : tuple of pairs of Group
-        Each new group as an old one, or what is left of one, and the columns that it gains.
+    ``made`` has each new group as an old one, or what is left of one, and the columns that it
+    gains.
     """
 
     old: tuple[Group, ...]
