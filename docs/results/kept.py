@@ -26,6 +26,9 @@ FOLDER = Path(__file__).resolve().parent
 
 FloatArray = NDArray[np.float64]
 
+DIGITS = 5
+"""Of a regret. The tables have at most three."""
+
 MEASURES = ("regret", "average_regret", "hypervolume", "cpu")
 
 
@@ -47,7 +50,7 @@ def keep(
         elif measure == "hypervolume":
             numbers = run[measure][-1:]
         else:
-            numbers = [run[measure][t - 1] for t in at]
+            numbers = [float(f"{run[measure][t - 1]:.{DIGITS}g}") for t in at]
             line["at"] = list(at)
         line["runs"][str(run["seed"])] = numbers
     return list(lines.values())
