@@ -38,6 +38,11 @@ def median_and_largest(runs: FloatArray) -> str:
     return f"{two_digits(float(np.median(runs)))}, {two_digits(float(runs.max()))}"
 
 
+def three_digits(runs: FloatArray) -> str:
+    """Return the median and the largest, where values differ by less than a hundredth."""
+    return ", ".join(f"{float(f'{v:.3g}'):g}" for v in (np.median(runs), runs.max()))
+
+
 def mean_and_error(runs: FloatArray) -> str:
     """Return the mean and its standard error."""
     return f"{runs.mean():#.3g} ± {runs.std() / np.sqrt(len(runs)):.2g}"

@@ -11,6 +11,7 @@ from formats import mean_and_error
 from formats import median_and_largest
 from formats import only
 from formats import quartiles
+from formats import three_digits
 from kept import FloatArray
 from kept import Kept
 
@@ -283,6 +284,14 @@ GRIDS = [
             "mixint-f21-20": "`mixint-f21-20`: peaks without an order",
         },
         median_and_largest,
+        by_problem=True,
+    ),
+    Grid(
+        "nevergrad",
+        "hdbo",
+        {"HDBOSampler": "", "tpe-default": "", "cmaes": "", "gp": ""},
+        code(*Kept("nevergrad").problems()),
+        three_digits,
         by_problem=True,
     ),
     Grid(

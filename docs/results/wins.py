@@ -9,14 +9,14 @@ from kept import FloatArray
 from kept import Kept
 
 
-SIMULATED = {
+OTHERS = {
     "tpe-default": "`TPESampler`",
     "gp": "`GPSampler`",
     "cmaes": "`CmaEsSampler`",
     "GPUCBSampler": "`GPUCBSampler`",
     "TuRBOSampler": "`TuRBOSampler`",
 }
-"""The rivals on the simulators, and what the page calls them."""
+"""The rivals on simulators, and what the page calls them."""
 
 BRANCHING = {
     "tpe-default": "TPE",
@@ -40,9 +40,10 @@ def _gaps(name: str, rival: str) -> FloatArray:
     return np.concatenate(gaps)
 
 
-def simulators() -> list[str]:
+def studies(name: str) -> list[str]:
     """Return a row for each rival: in how many studies it is better and worse, over trials."""
-    gaps = {title: _gaps("simulators", rival) for rival, title in SIMULATED.items()}
+    rivals = Kept(name).rivals()
+    gaps = {title: _gaps(name, rival) for rival, title in OTHERS.items() if rival in rivals}
     return [listed([title, str(len(found)), *counted(found)]) for title, found in gaps.items()]
 
 

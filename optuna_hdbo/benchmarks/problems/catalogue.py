@@ -38,6 +38,7 @@ from optuna_hdbo.benchmarks.problems.suites import errors
 from optuna_hdbo.benchmarks.problems.suites import learners
 from optuna_hdbo.benchmarks.problems.suites import mixed
 from optuna_hdbo.benchmarks.problems.suites import multi
+from optuna_hdbo.benchmarks.problems.suites import nevergrad
 from optuna_hdbo.benchmarks.problems.suites import simulators
 
 
@@ -167,6 +168,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     "errors": errors.FAMILY,
     "errors-tune": errors.TUNED,
     "simulators": simulators.FAMILY,
+    "nevergrad": nevergrad.FAMILY,
 }
 NAMES: dict[Purpose, Names] = {purpose: tuple(builds) for purpose, builds in _BUILD.items()}
 FAMILIES: dict[str, Names] = {family: tuple(builds) for family, builds in _FAMILIES.items()}
