@@ -1,7 +1,8 @@
 """The scalar formulas of the stationary kernels, and the exponential that they share.
 
 A kernel is ``k = p(t) exp(-t)`` with the slope ``-2 dk/d(r^2) = q(t) exp(-t)``, where t is
-``r^2 / 2`` (SE), ``sqrt(3) r`` (Matern-3/2) or ``sqrt(5) r`` (Matern-5/2).
+``r^2 / 2`` (SE), ``sqrt(3) r`` (Matern-3/2) or ``sqrt(5) r`` (Matern-5/2). The last functions say
+how a posterior mean changes with a column, from distances and products that BLAS computes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 
 import numpy as np
 
+from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
 from optuna_hdbo._jit.compile import inlined
 
@@ -72,3 +74,46 @@ def radial(kind, r2):
         return exp(-t), polynomial32(t), 3.0
     t = SQRT5 * math.sqrt(r2)
     return exp(-t), polynomial52(t), (5.0 / 3.0) * (1.0 + t)
+
+
+@compiled
+def add_covariances(kind, r2, s, alpha, K, W):
+    """Add s k(r) to ``K (m, n)`` and write its slope -2 s dk/d(r^2) times alpha to ``W (m, n)``.
+
+    ``r2 (m, n)`` are squared distances within a group of scale s, less than 0 where they were
+    rounded.
+    """
+    for a in range(len(r2)):
+        for b in range(len(alpha)):
+            e, p, q = radial(kind, max(r2[a, b], 0.0))
+            K[a, b] += p * (s * e)
+            W[a, b] = alpha[b] * q * (s * e)
+
+
+@compiled
+def differences(kind, r2, f, g, h, hamming, s, alpha, out):
+    """Write to ``out (m,)`` the change of the mean when one feature alone goes from g to h (m,).
+
+    ``f (n,)`` is that feature of the observed points, ``hamming`` as in the kernels, and
+    ``r2 (m, n)`` are squared distances of the whole group.
+    """
+    here, there = np.empty(len(alpha)), np.empty(len(alpha))
+    for a in range(len(g)):
+        for b in range(len(alpha)):
+            here[b] = max(r2[a, b], 0.0)
+            if hamming > 0.0:
+                change = hamming * ((f[b] != h[a]) - 1.0 * (f[b] != g[a]))
+            else:
+                change = (f[b] - h[a]) ** 2 - (f[b] - g[a]) ** 2
+            there[b] = max(here[b] + change, 0.0)
+        out[a] = s * (weighted(kind, there, alpha) - weighted(kind, here, alpha))
+
+
+@compiled
+def weighted(kind, r2, alpha):
+    """Return the sum of unscaled covariances at squared distances ``r2 (n,)`` times alpha."""
+    total = 0.0
+    for b in range(len(r2)):
+        e, p, _ = radial(kind, r2[b])
+        total += alpha[b] * p * e
+    return total

@@ -24,10 +24,6 @@ class ALEBOSampler(PublishedSampler):
 
     Parameters
     ----------
-    d : int
-        Coordinates of the embedding; all parameters where there are fewer.
-    n_init : int
-        Random points of the embedding before the process suggests points.
     n_cyc : int or None
         Observations between two fits; ``None`` is 5 % of the observations, at least 2.
     n_restarts : int
@@ -37,10 +33,10 @@ class ALEBOSampler(PublishedSampler):
         approximation of the posterior around it. One is the fitted kernel alone.
     noise : float or None
         Variance of the noise, where the values have the variance 1; ``None`` fits it.
-    n_startup_trials : int
-        Random trials of the whole space before the embedding is searched, at least one.
+    d, n_init, n_startup_trials
+        As for :class:`~optuna_hdbo.baselines.REMBOSampler`.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

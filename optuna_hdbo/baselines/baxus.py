@@ -30,15 +30,10 @@ class BAxUSSampler(PublishedSampler):
     budget : int
         Trials after which every parameter should have a coordinate of its own. The patience of the
         trust region follows from it.
-    n_init : int
-        Random points of the embedding before the process suggests points.
-    kernel : {"matern52", "matern32", "se"}
-    n_cyc : int or None
-        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
-    n_startup_trials : int
-        Random trials of the whole space before the embedding is searched, at least one.
+    n_init, kernel, n_cyc, n_startup_trials
+        As for :class:`~optuna_hdbo.baselines.REMBOSampler`.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

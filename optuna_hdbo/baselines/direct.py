@@ -29,7 +29,7 @@ class DIRECTSampler(MethodSampler):
     n_startup_trials : int
         Random trials before the first box, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

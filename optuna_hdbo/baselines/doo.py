@@ -31,7 +31,7 @@ class DOOSampler(MethodSampler):
     n_startup_trials : int
         Random trials before the tree begins, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

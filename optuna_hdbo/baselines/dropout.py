@@ -38,7 +38,7 @@ class DropoutUCBSampler(PublishedSampler):
     priors : bool
         Whether hyperparameters have priors, or maximise the marginal likelihood alone.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

@@ -26,25 +26,10 @@ class HeSBOSampler(PublishedSampler):
 
     Parameters
     ----------
-    d : int
-        Coordinates of the embedding; all parameters where there are fewer.
-    n_init : int
-        Random points of the embedding before the process suggests points.
-    acquisition : {"ei", "ucb"}
-        Expected improvement, or the upper confidence bound.
-    beta : float, callable or str
-        Width of the bound of ``"ucb"``, as for :class:`~optuna_hdbo.AddGPUCBSampler`.
-    kernel : {"matern52", "matern32", "se"}
-    ard : bool
-        A lengthscale per coordinate, or one for all.
-    priors : bool
-        Whether hyperparameters have priors, or maximise the marginal likelihood alone.
-    n_cyc : int or None
-        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
-    n_startup_trials : int
-        Random trials of the whole space before the embedding is searched, at least one.
+    d, n_init, acquisition, beta, kernel, ard, priors, n_cyc, n_startup_trials
+        As for :class:`~optuna_hdbo.baselines.REMBOSampler`.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

@@ -87,7 +87,7 @@ class EISampler(_ImprovementSampler):
     kernel_params : mapping or None
         Known hyperparameters, which are not fitted, as for :class:`~optuna_hdbo.GPMISampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------
@@ -112,21 +112,10 @@ class PISampler(_ImprovementSampler):
     ----------
     margin : float or None
         What counts as an improvement, in standard deviations of the values; ``None`` is 0.01.
-    maximiser : {"gradient", "direct"}
-        Gradients from many starts, or DIRECT with min(5000, 100 D) evaluations. Under constraints,
-        in conditional spaces, and with ``"matern3"``, gradients.
-    kernel : {"matern52", "matern32", "se", "matern3"}
-        ``"matern3"`` needs ``kernel_params``, because it cannot be fitted.
-    ard : bool
-        A lengthscale per parameter, or one for all.
-    priors : bool
-        Whether hyperparameters have priors, or maximise the marginal likelihood alone.
-    n_cyc : int or None
-        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
-    kernel_params : mapping or None
-        Known hyperparameters, which are not fitted, as for :class:`~optuna_hdbo.GPMISampler`.
+    maximiser, kernel, ard, priors, n_cyc, kernel_params
+        As for :class:`~optuna_hdbo.baselines.EISampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

@@ -32,17 +32,12 @@ class LineBOSampler(PublishedSampler):
     tolerance : float
         A line ends where the largest upper bound exceeds the largest lower bound by less than
         this, in standard deviations of the values.
-    beta : float, callable or str
-        Width of the bound, as for :class:`~optuna_hdbo.AddGPUCBSampler`.
-    kernel : {"matern52", "matern32", "se"}
-    ard : bool
-        A lengthscale per parameter, or one for all.
-    priors : bool
-        Whether hyperparameters have priors, or maximise the marginal likelihood alone.
     n_cyc : int or None
         Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
+    beta, kernel, ard, priors
+        As for :class:`~optuna_hdbo.baselines.DropoutUCBSampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

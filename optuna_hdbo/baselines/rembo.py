@@ -46,7 +46,7 @@ class REMBOSampler(PublishedSampler):
     n_startup_trials : int
         Random trials of the whole space before the embedding is searched, at least one.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

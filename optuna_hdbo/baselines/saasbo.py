@@ -30,7 +30,7 @@ class SAASBOSampler(PublishedSampler):
     n_cyc : int or None
         Observations between two fits; ``None`` is 8 % of the observations, at least 2.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

@@ -28,13 +28,12 @@ class SRESampler(MethodSampler):
         Trials in every embedding.
     n_init : int
         Random points of every embedding before its process suggests points.
-    kernel : {"matern52", "matern32", "se"}
-    n_cyc : int or None
-        Observations between two fits; ``None`` is 2.5 % of the observations, at least 2.
     n_startup_trials : int
         Random trials of the whole space before the first embedding, at least one.
+    kernel, n_cyc
+        As for :class:`~optuna_hdbo.baselines.REMBOSampler`.
     seed, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`~optuna_hdbo.AddGPUCBSampler`.
+        As for :class:`~optuna_hdbo.HDBOSampler`.
 
     Raises
     ------

@@ -71,17 +71,8 @@ class AddGPUCBSampler(PublishedSampler):
         Whether to lower the largest bandwidth by 10 % each time that five queries in a row had a
         standard deviation under 0.002, and to move queries that repeat an old point (authors'
         code).
-    seed : int or None
-        Seed of all randomness; ``None`` draws one.
-    n_startup_trials : int
-        Random trials before the model suggests points.
-    independent_sampler : BaseSampler or None
-        Samples startup trials and parameters outside of the model; ``None`` draws those of the
-        startup uniformly, and later ones by Optuna's ``TPESampler``.
-    warn_independent_sampling : bool
-        Whether to warn when a parameter is sampled independently after startup.
-    consider_pruned_trials : bool
-        Whether pruned trials count as observations.
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`HDBOSampler`.
 
     Raises
     ------

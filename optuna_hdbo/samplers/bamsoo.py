@@ -35,12 +35,10 @@ class BaMSOOSampler(PublishedSampler):
 
     Parameters
     ----------
-    branching : {2, 3}
-        Children of a cell. In three, the middle child keeps its parent's centre and value.
+    branching, depth_limit
+        As for :class:`SOOSampler`.
     depth_exponent : float
         The tree may be ``n ** depth_exponent`` deep after n expansions, in (0, 1].
-    depth_limit : {"growing", "fixed"}
-        As for :class:`SOOSampler`.
     width : float or None
         Standard deviations between the mean and the upper bound; ``None`` is the paper's
         B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), N counting the tests.
@@ -71,12 +69,8 @@ class BaMSOOSampler(PublishedSampler):
         variances in units of that of the values.
     patience : int
         Nodes that may be rejected between two trials; the next one is evaluated in any case.
-    seed : int or None
-        Only the first trial, and parameters outside of the relative search space, need it.
-    n_startup_trials : int
-        Random trials before the tree begins; at least one trial is.
-    independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`AddGPUCBSampler`.
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`SOOSampler`.
 
     Raises
     ------

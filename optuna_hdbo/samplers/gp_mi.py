@@ -72,7 +72,7 @@ class GPMISampler(PublishedSampler):
     decomposition, ungrouped, decomposition_search, n_decompositions
         The groups and how they are searched, as for :class:`AddGPUCBSampler`.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`AddGPUCBSampler`.
+        As for :class:`HDBOSampler`.
 
     Raises
     ------

@@ -51,7 +51,7 @@ class GPUCBSampler(MethodSampler):
         Whether each model also competes with values that are warped to look normal (Yeo & Johnson
         2000).
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`AddGPUCBSampler`.
+        As for :class:`HDBOSampler`.
 
     Raises
     ------

@@ -61,7 +61,7 @@ class MSUCBSampler(PublishedSampler):
     n_starts : int
         Candidates from which gradients are followed.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`AddGPUCBSampler`.
+        As for :class:`HDBOSampler`.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class SOOSampler(PublishedSampler):
     n_startup_trials : int
         Random trials before the tree begins; at least one trial is.
     independent_sampler, warn_independent_sampling, consider_pruned_trials
-        As for :class:`AddGPUCBSampler`.
+        As for :class:`HDBOSampler`.
 
     Raises
     ------

@@ -70,17 +70,8 @@ class VSBOSampler(PublishedSampler):
         Whether the selected parameters' process may be a sum over groups of them, which are
         learned with the selection; otherwise all of them interact (the paper).
     kernel : {"matern52", "matern32", "se"}
-    seed : int or None
-        Seed of all randomness; ``None`` draws one.
-    n_startup_trials : int
-        Random trials before the model suggests points; the normal distribution starts from them.
-    independent_sampler : BaseSampler or None
-        Samples startup trials and parameters outside of the model; ``None`` draws those of the
-        startup uniformly, and later ones by Optuna's ``TPESampler``.
-    warn_independent_sampling : bool
-        Whether to warn when a parameter is sampled independently after startup.
-    consider_pruned_trials : bool
-        Whether pruned trials count as observations.
+    seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
+        As for :class:`HDBOSampler`. The normal distribution starts from the startup trials.
 
     Raises
     ------
@@ -106,15 +97,9 @@ class VSBOSampler(PublishedSampler):
 
     @classmethod
     def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of its method's paper.
+        """Return the sampler with the settings of its method's paper, as others do.
 
-        They are described with the method, and in the table of the method's page. With
-        ``important``, the paper's settings of selections are left out.
-
-        Parameters
-        ----------
-        **overrides
-            Settings that take the place of the paper's.
+        With ``important``, those of selections are left out.
         """
         from optuna_hdbo.methods.vs_bo import OF_SELECTIONS
 

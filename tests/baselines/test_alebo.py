@@ -13,13 +13,13 @@ from scipy.optimize import linprog
 from scipy.stats import norm
 
 from optuna_hdbo._core.domain import Domain
-from optuna_hdbo._core.embeddings.averaged import SMALLEST_CURVATURE
-from optuna_hdbo._core.embeddings.averaged import Averaged
-from optuna_hdbo._core.embeddings.averaged import curvatures
-from optuna_hdbo._core.embeddings.averaged import draws
 from optuna_hdbo._core.embeddings.inside import KEY
 from optuna_hdbo._core.embeddings.mahalanobis import PRIOR
+from optuna_hdbo._core.embeddings.mahalanobis import SMALLEST_CURVATURE
+from optuna_hdbo._core.embeddings.mahalanobis import Averaged
 from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
+from optuna_hdbo._core.embeddings.mahalanobis import curvatures
+from optuna_hdbo._core.embeddings.mahalanobis import draws
 from optuna_hdbo._core.embeddings.mahalanobis import fit
 from optuna_hdbo._core.embeddings.mahalanobis import log_posterior
 from optuna_hdbo._core.embeddings.polytope import climb

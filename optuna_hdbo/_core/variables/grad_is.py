@@ -9,7 +9,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._jit import importance as jit
+from optuna_hdbo._jit import radial as jit
 
 
 N_AT_ONCE = 500

@@ -19,13 +19,13 @@ from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.embeddings.averaged import Averaged
-from optuna_hdbo._core.embeddings.averaged import draws
 from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.embeddings.inside import Place
 from optuna_hdbo._core.embeddings.inside import embedding_key
 from optuna_hdbo._core.embeddings.inside import inside
+from optuna_hdbo._core.embeddings.mahalanobis import Averaged
 from optuna_hdbo._core.embeddings.mahalanobis import Mahalanobis
+from optuna_hdbo._core.embeddings.mahalanobis import draws
 from optuna_hdbo._core.embeddings.mahalanobis import fit
 from optuna_hdbo._core.embeddings.polytope import climb
 from optuna_hdbo._core.embeddings.polytope import spherical

@@ -10,7 +10,7 @@ from histories import make_kernel
 
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.variables.grad_is import sensitivities
-from optuna_hdbo._jit import importance as jit
+from optuna_hdbo._jit import radial as jit
 
 
 DOMAIN = make_domain(None, 4, "3", None, "2", 7)
