@@ -8,6 +8,7 @@ Examples
     report results.jsonl --plot regret.png
     overhead --rivals gp,tpe,AddGPUCBSampler --sizes 20x150,50x300
     constraints --rivals random,gp,GPUCBSampler --seeds 0-9
+    pruning --rivals random,tpe-default,HDBOSampler --seeds 0-9
     structure --rivals random,tpe --seeds 0-4
     groups --seeds 0-9 --trials 200,300
     speed --out before.json
@@ -25,7 +26,6 @@ import argparse
 import importlib
 import json
 import pkgutil
-import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,11 +33,15 @@ from pathlib import Path
 import optuna
 
 from optuna_hdbo.benchmarks import use_one_thread
+from optuna_hdbo.benchmarks.arguments import PROBLEMS
+from optuna_hdbo.benchmarks.arguments import parse_seeds
+from optuna_hdbo.benchmarks.arguments import problem_names
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
 from optuna_hdbo.benchmarks.measure import groups
 from optuna_hdbo.benchmarks.measure import noisy
 from optuna_hdbo.benchmarks.measure import overhead
+from optuna_hdbo.benchmarks.measure import pruning
 from optuna_hdbo.benchmarks.measure import runner
 from optuna_hdbo.benchmarks.measure import speed
 from optuna_hdbo.benchmarks.measure import structure
@@ -49,33 +53,7 @@ from optuna_hdbo.benchmarks.report import tables
 from optuna_hdbo.benchmarks.rivals import registry
 
 
-MAX_SEEDS = 10_000
-"""One command accepts at most this many seeds. More are taken for a typing error."""
-
-PROBLEMS = "names, or 'report' or 'tune' for all problems of that purpose"
-
 STUDIES_FILE = "file with a line per study; those that it has are not run again"
-
-
-def problem_names(text: str) -> list[str]:
-    """Parse names separated by commas; a purpose or a family means all of its problems."""
-    sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
-    sets |= {**catalogue.FAMILIES, **multi.NAMES}
-    return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
-
-
-def parse_seeds(text: str) -> list[int]:
-    """Parse ``0-4`` or ``0,2,5-7``."""
-    seeds: list[int] = []
-    for piece in text.split(","):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", piece)
-        if match is None:
-            raise ValueError(f"seeds must be like 0-4 or 0,2,5-7, but got {text}.")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if last - first >= MAX_SEEDS - len(seeds):
-            raise ValueError(f"seeds must be at most {MAX_SEEDS} in number, but got {text}.")
-        seeds += range(first, last + 1)
-    return seeds
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -168,12 +146,8 @@ def _constraints(args: argparse.Namespace) -> int:
 
 
 def _add_noise(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--problems", default="hartmann6-6", help=f"{PROBLEMS} (default: %(default)s)")
-    add("--rivals", required=True, help="samplers, separated by commas")
-    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of problems, samplers and noise")
-    add("--trials", type=int, default=150, help="trials per run (default: %(default)s)")
-    add(
+    _add_compared(parser, 150)
+    parser.add_argument(
         "--level",
         type=float,
         default=0.3,
@@ -182,10 +156,32 @@ def _add_noise(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_compared(parser: argparse.ArgumentParser, n_trials: int) -> None:
+    add = parser.add_argument
+    add("--problems", default="hartmann6-6", help=f"{PROBLEMS} (default: %(default)s)")
+    add("--rivals", required=True, help="samplers, separated by commas")
+    add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of problems, samplers and noise")
+    add("--trials", type=int, default=n_trials, help="trials per run (default: %(default)s)")
+
+
 def _noise(args: argparse.Namespace) -> int:
     names, labels = problem_names(args.problems), registry.split(args.rivals)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     print(noisy.compare(names, labels, parse_seeds(args.seeds), args.trials, args.level))
+    return 0
+
+
+def _add_pruning(parser: argparse.ArgumentParser) -> None:
+    _add_compared(parser, 60)
+    every = ",".join(pruning.PRUNERS)
+    parser.add_argument("--pruners", default=every, help="default: %(default)s")
+
+
+def _pruning(args: argparse.Namespace) -> int:
+    names, labels = problem_names(args.problems), registry.split(args.rivals)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    seeds, pruners = parse_seeds(args.seeds), args.pruners.split(",")
+    print(pruning.compare(names, labels, pruners, seeds, args.trials))
     return 0
 
 
@@ -308,12 +304,9 @@ _COMMANDS = {
     "report": (_add_report, _report, "print Markdown tables of results, and draw them"),
     "page": (_add_page, _page, "draw a paper's figures from results"),
     "overhead": (_add_overhead, _overhead, "time samplers per trial in large studies"),
-    "constraints": (
-        _add_constraints,
-        _constraints,
-        "compare samplers under constraints",
-    ),
+    "constraints": (_add_constraints, _constraints, "compare samplers under constraints"),
     "noise": (_add_noise, _noise, "compare samplers on problems with noise"),
+    "pruning": (_add_pruning, _pruning, "compare samplers with pruners"),
     "speed": (_add_speed, _speed, "time kernels and trials, and compare with earlier times"),
     "structure": (_add_structure, _structure, "measure how often known interactions are found"),
     "groups": (_add_groups, _groups, "measure how close learned groups are to known ones"),

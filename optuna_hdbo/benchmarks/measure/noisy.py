@@ -60,6 +60,21 @@ def execute(name: str, label: str, seed: int, n_trials: int, level: float) -> di
     }
 
 
+def check(
+    names: Sequence[str], labels: Sequence[str], seeds: Sequence[int], n_trials: int
+) -> None:
+    """Raise a ``ValueError`` if studies of real parameters cannot be run."""
+    check_integer("n_trials", n_trials, 1)
+    for name in names:
+        for seed in seeds:
+            catalogue.check_seed(name, seed)
+        problem = catalogue.make(name, seeds[0])
+        if type(problem) is not Problem:
+            raise ValueError(f"problem must have nothing but real parameters, but got {name}.")
+        for label in labels:
+            registry.parse(label).build(problem, seeds[0])
+
+
 HEAD = """\
 | problem | noise | trials | seeds | sampler | best trial | believed best | CPU s |
 |---|---:|---:|---:|---|---:|---:|---:|"""
@@ -79,23 +94,15 @@ def compare(
     ValueError
         If a name or a setting is wrong. This is checked before any study begins.
     """
-    check_integer("n_trials", n_trials, 1)
     if not 0.0 <= level < np.inf:
         raise ValueError(f"level must be a finite number of at least 0, but got {level}.")
-    for name in names:
-        for seed in seeds:
-            catalogue.check_seed(name, seed)
-        problem = catalogue.make(name, seeds[0])
-        if type(problem) is not Problem:
-            raise ValueError(f"problem must have nothing but real parameters, but got {name}.")
-        for label in labels:
-            registry.parse(label).build(problem, seeds[0])
+    check(names, labels, seeds, n_trials)
     lines = [HEAD]
     for name in names:
         for label in labels:
             runs = [execute(name, label, seed, n_trials, level) for seed in seeds]
             cells = [
-                *(_quartiles([run[key] for run in runs]) for key in ("best", "believed")),
+                *(quartiles([run[key] for run in runs]) for key in ("best", "believed")),
                 f"{np.median([run['cpu'] for run in runs]):.1f}",
             ]
             lines.append(
@@ -107,6 +114,7 @@ def compare(
     return "\n".join(lines)
 
 
-def _quartiles(values: Sequence[float]) -> str:
+def quartiles(values: Sequence[float]) -> str:
+    """Return the median, and the quartiles in brackets."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return f"{middle:.3g} ({low:.3g}, {high:.3g})"

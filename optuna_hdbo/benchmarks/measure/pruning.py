@@ -1,0 +1,134 @@
+"""Problems whose values come step by step, with pruners: what a number of steps brings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from collections.abc import Sequence
+
+import numpy as np
+import optuna
+from optuna.pruners import BasePruner
+
+from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.measure import noisy
+from optuna_hdbo.benchmarks.measure.noisy import spread
+from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.rivals import registry
+
+
+N_STEPS = 27
+"""Of a trial that is not pruned."""
+
+PRUNERS: dict[str, Callable[[], BasePruner]] = {
+    "median": optuna.pruners.MedianPruner,
+    "halving": lambda: optuna.pruners.SuccessiveHalvingPruner(1, 3),
+    "hyperband": lambda: optuna.pruners.HyperbandPruner(1, N_STEPS, 3),
+}
+
+NOISE = 0.01
+"""Standard deviation of each report, divided by the :func:`spread`."""
+
+
+def _smooth(rng: np.random.Generator, dim: int) -> Callable[[FloatArray], float]:
+    """Return a random smooth function of points (D,) of the unit cube, of deviation 1."""
+    waves = rng.normal(0.0, 3.0 / np.sqrt(dim), (20, dim))
+    phases, weights = rng.uniform(0.0, 2.0 * np.pi, 20), rng.normal(0.0, np.sqrt(0.1), 20)
+    return lambda u: float(weights @ np.cos(waves @ u + phases))
+
+
+def curves(problem: Problem) -> Callable[[FloatArray], FloatArray]:
+    """Return what trials at points (D,) report, shape (27,), less their final value.
+
+    It falls to 0 as an exponential function, from half of the :func:`spread` to twice as much.
+    How fast it falls depends on the parameters, too: most on the first one, as on a learning rate.
+    """
+    rng = np.random.default_rng([2, problem.seed])
+    height, speed = _smooth(rng, problem.dim), _smooth(rng, problem.dim)
+    low, high = problem.bounds.T
+    scale, times = spread(problem), np.arange(1, N_STEPS + 1) / N_STEPS
+
+    def gaps(x: FloatArray) -> FloatArray:
+        u = (x - low) / (high - low)
+        rate = np.exp(1.2 + speed(u) + 1.5 * (u[0] - 0.5))
+        size = scale * np.exp(0.5 * height(u))
+        return np.asarray(size * (np.exp(-rate * times) - np.exp(-rate)))
+
+    return gaps
+
+
+def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> list[float]:
+    """Return the regret of the best completed trial, after a third of all steps and after all.
+
+    There are as many steps as ``n_trials`` trials without pruning have. Regrets are those of final
+    values without noise; that of a study without a completed trial is infinite.
+    """
+    warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+    problem = catalogue.make(name, seed)
+    gaps, rng = curves(problem), np.random.default_rng([3, seed])
+    sign = 1.0 if problem.direction == "minimize" else -1.0
+    noise, left, best = NOISE * spread(problem), n_trials * N_STEPS, np.inf
+    found: list[float] = []
+    study = optuna.create_study(
+        study_name=f"{name}-{seed}",  # Hyperband draws its brackets from it
+        direction=problem.direction,
+        sampler=registry.parse(label).build(problem, seed),
+        pruner=PRUNERS[pruner](),
+    )
+    limits = [left - left // 3, 0]
+    while left > 0:
+        trial = study.ask()
+        x = problem.suggest(trial)
+        final, pruned, before = problem.evaluate(x), False, best
+        reports = final + sign * gaps(x) + noise * rng.standard_normal(N_STEPS)
+        for step, report in enumerate(reports.tolist(), 1):
+            trial.report(report, step)
+            left -= 1
+            pruned = step < N_STEPS and trial.should_prune()
+            if pruned:
+                break
+        if pruned:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, report)
+            best = min(best, problem.regret(final))
+        while len(found) < 2 and left <= limits[len(found)]:
+            found.append(best if left == limits[len(found)] else before)
+    return found
+
+
+HEAD = """\
+| problem | pruner | trials | seeds | sampler | after a third | after all steps |
+|---|---|---:|---:|---|---:|---:|"""
+
+
+def compare(
+    names: Sequence[str],
+    labels: Sequence[str],
+    pruners: Sequence[str],
+    seeds: Sequence[int],
+    n_trials: int,
+) -> str:
+    """Return a Markdown table: medians and quartiles over seeds of the regrets.
+
+    Raises
+    ------
+    ValueError
+        If a name or a setting is wrong. This is checked before any study begins.
+    """
+    for pruner in pruners:
+        if pruner not in PRUNERS:
+            raise ValueError(f"pruner must be one of {', '.join(PRUNERS)}, but got {pruner}.")
+    noisy.check(names, labels, seeds, n_trials)
+    lines = [HEAD]
+    for name in names:
+        for pruner in pruners:
+            for label in labels:
+                runs = [execute(name, label, pruner, seed, n_trials) for seed in seeds]
+                cells = [noisy.quartiles(values) for values in zip(*runs, strict=True)]
+                head = [name, pruner, str(n_trials), str(len(seeds)), f"`{label}`"]
+                lines.append(f"| {' | '.join(head + cells)} |")
+                print(lines[-1], file=sys.stderr, flush=True)
+    return "\n".join(lines)
