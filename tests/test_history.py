@@ -19,6 +19,7 @@ from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.models.curves import final_values
 from optuna_hdbo._study.attributes import CHUNK_LENGTH
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import read_suggestion
@@ -133,7 +134,7 @@ def test_minimised_values_change_sign() -> None:
     study.add_trial(finished(0.1, 3.0))
     study.add_trial(finished(0.2, 1.0))
     study.add_trial(pruned(0.3, {1: 2.0}))
-    assert raw(read(study)) == [-3, -1, -3]
+    assert raw(read(study)) == [-3, -1, -2]
 
 
 @pytest.mark.parametrize(
@@ -179,13 +180,13 @@ def test_pruned_trials_take_part_in_the_change_of_completed_ones(study: optuna.S
     study.add_trial(finished(0.1, 10.0, reported={1: 4.0, 2: 8.0}))
     study.add_trial(finished(0.2, 20.0, reported={1: 5.0, 2: 19.0, 3: 20.0}))
     study.add_trial(finished(0.3, 12.0, reported={1: 7.0}))
-    study.add_trial(pruned(0.4, {1: 1.0}))  # median of 6, 15, 5
+    study.add_trial(pruned(0.4, {1: 1.0}))  # median of 4, 14, 1, and as the next one
     study.add_trial(pruned(0.5, {1: 1.0, 2: 2.0}))  # median of 2, 1
     study.add_trial(pruned(0.6, {7: 3.0}))  # nobody reported there
-    study.add_trial(pruned(0.7, {1: 9.0}))  # 15, but no better than the middle one completed
+    study.add_trial(pruned(0.7, {1: 16.0}))  # 21.5, but no better than the best completed one
     study.add_trial(pruned(0.8, {1: -math.inf}))
     seen = read(study)
-    assert raw(seen) == [10, 20, 12, 7, 3.5, 3, 12, 3]
+    assert raw(seen) == [10, 20, 12, 6.5, 3.5, 3, 20, 3]
     assert seen.pruned.tolist() == [False] * 3 + [True] * 5
 
 
@@ -198,7 +199,46 @@ def test_one_trial_that_went_astray_does_not_drag_the_pruned_ones_down(
     study.add_trial(pruned(0.4, {1: 1.0}))
     study.add_trial(pruned(0.5, {1: 2.0}))
     study.add_trial(pruned(0.6, {1: 9.0}))
-    assert raw(read(study)) == [6, 10, 12, 6, 7, 10]  # its own value counts as a penalty
+    assert raw(read(study)) == [6, 10, 12, 6, 7, 12]  # its own value counts as a penalty
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_pruned_trials_count_with_what_is_expected_of_their_reports(direction: str) -> None:
+    study = optuna.create_study(direction=direction)
+    rng = np.random.default_rng(5)
+    reports, values, is_pruned = np.full((20, 3), np.nan), np.empty(20), np.zeros(20, np.bool_)
+    for i in range(20):
+        x, steps = float(rng.random()), int(rng.integers(1, 4))
+        curve = {step: x + 3.0 / step + 0.1 * float(rng.normal()) for step in (2, 5, 9)[:steps]}
+        is_pruned[i] = steps < 3 or i % 5 == 0
+        values[i] = list(curve.values())[-1] if is_pruned[i] else x
+        reports[i, :steps] = list(curve.values())
+        study.add_trial(pruned(x, curve) if is_pruned[i] else finished(x, x, reported=curve))
+    seen, sign = read(study), -1.0 if direction == "minimize" else 1.0
+    expected = final_values(
+        SearchSpace(SPACE).domain, seen.X, sign * values, is_pruned, sign * reports
+    )
+    assert np.array_equal(seen.pruned, is_pruned)
+    assert seen.values.tolist() == expected.tolist()
+
+
+def test_it_does_not_matter_in_which_order_trials_end() -> None:
+    study = optuna.create_study(direction="maximize")
+    rng = np.random.default_rng(6)
+    trials = [study.ask(SPACE) for _ in range(24)]
+    history, space = History("fake", use_pruned=True), SearchSpace(SPACE)
+    for i, number in enumerate(rng.permutation(24)):
+        trial, x = trials[number], float(rng.random())
+        steps = int(rng.integers(1, 4))
+        for step in range(steps):
+            trial.report(x - 1.0 / (step + 1) + 0.1 * float(rng.normal()), step)
+        if steps < 3:
+            study.tell(trial, state=TrialState.PRUNED)
+        else:
+            study.tell(trial, x)
+        if i % 5 == 0:
+            read(study, history=history, space=space)
+    assert_same(read(study, history=history, space=space), read(study, space=space))
 
 
 def test_pruned_trials_stand_as_they_are_while_nothing_is_completed(study: optuna.Study) -> None:

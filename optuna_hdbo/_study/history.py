@@ -29,7 +29,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo._study.values import PrunedValues
+from optuna_hdbo._study.values import Reports
 from optuna_hdbo._study.values import constraints_array
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.values import maximised_values
@@ -49,7 +49,6 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
-_NOTHING: Mapping[int, float] = {}
 _NO_SUGGESTION: tuple[list[Any], None] = ([], None)
 _STATES: dict[TrialState, State] = {
     TrialState.COMPLETE: "complete",
@@ -84,16 +83,14 @@ class History:
         self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
-        # By trial number: step and value of a pruned trial's last report, and constraint values.
-        self._pruned: dict[int, tuple[int, float]] = {}
-        self._told: dict[int, Mapping[str, float]] = {}
+        self._told: dict[int, Mapping[str, float]] = {}  # constraint values by trial number
         self._constraint_names: set[str] = set()
         self._objectives: dict[int, tuple[float, ...]] = {}  # maximised, where there are several
         self._n_finished = 0  # rows in use of the arrays, by ascending trial number
         self._X = np.empty((0, 0))
         self._values = np.empty(0)
         self._numbers = np.empty(0, dtype=np.int64)
-        self._pruned_values = PrunedValues()
+        self._reports = Reports()
         self._failed: dict[int, FloatArray] = {}  # rows of trials without a value, by number
         self._records: list[Record] = []
         # Suggestions of running trials, with the text that was read: a worker may replace it.
@@ -212,12 +209,8 @@ class History:
             value = None if pruned_at is None else signs[0] * trial.intermediate_values[pruned_at]
         if row is None or value is None or math.isnan(value):
             return
-        if pruned_at is None:
-            steps = trial.intermediate_values
-            reported = {step: signs[0] * steps[step] for step in steps} if steps else _NOTHING
-            self._pruned_values.add_completed(reported, value)
-        else:
-            self._pruned[trial.number] = pruned_at, value
+        if trial.intermediate_values:
+            self._reports.add(trial.number, trial.intermediate_values, pruned_at)
         constraints = constraints_of(trial)
         if constraints:
             self._told[trial.number] = constraints
@@ -297,11 +290,12 @@ class History:
         n = self._n_finished
         pruned = np.zeros(n, dtype=np.bool_)
         numbers, values = self._numbers[:n], self._values[:n]
-        if self._pruned:
-            at = numbers.searchsorted(list(self._pruned))
-            pruned[at] = True
-            values = values.copy()
-            values[at] = [self._pruned_values.final_value(*last) for last in self._pruned.values()]
+        if self._reports.pruned:
+            from optuna_hdbo._core.models.curves import final_values  # Numba
+
+            pruned[numbers.searchsorted(self._reports.pruned)] = True
+            reports = signs[0] * self._reports.matrix(numbers)
+            values = final_values(space.domain, self._X[:n], values, pruned, reports)
         told, values = values, without_penalties(values)
         X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -79,53 +78,32 @@ def has_failed(trial: FrozenTrial) -> bool:
     return last is None or math.isnan(trial.intermediate_values[last])
 
 
-class PrunedValues:
-    """Estimates of the values that pruned trials would have had, from completed trials.
-
-    A pruned trial that last reported v at step s counts as v plus the median change of completed
-    trials from s to their end (0 if none of them reported at s). It never counts as better than
-    the median completed trial, because the pruner found it not worth going on. A limit at
-    the worst completed trial would be set by a single outlier. Without completed trials, v counts.
-    """
+class Reports:
+    """What trials reported, at the steps at which some of them were pruned."""
 
     def __init__(self) -> None:
-        self._completed: list[tuple[Mapping[int, float], float]] = []
-        self._by_step: dict[int, list[float]] = {}
-        self._finals: list[float] = []  # ascending
+        self._reported: dict[int, Mapping[int, float]] = {}  # by trial number
+        self._by_step: dict[int, dict[int, float]] = {}  # reports by trial number
+        self.pruned: list[int] = []
+        """Numbers of pruned trials."""
 
-    def add_completed(self, reported: Mapping[int, float], value: float) -> None:
-        """Take in a completed trial, unless its value is infinite."""
-        if not math.isfinite(value):
-            return
-        insort(self._finals, value)
-        if reported:
-            self._completed.append((reported, value))
-        for step, changes in self._by_step.items():
-            self._insert(changes, reported.get(step), value)
+    def add(self, number: int, reported: Mapping[int, float], pruned_at: int | None) -> None:
+        """Take in a trial with its reports, and the step at which it was pruned."""
+        self._reported[number] = reported
+        if pruned_at is not None:
+            self.pruned.append(number)
+            if pruned_at not in self._by_step:
+                every = self._reported.items()
+                self._by_step[pruned_at] = {n: r[pruned_at] for n, r in every if pruned_at in r}
+        for step in self._by_step.keys() & reported.keys():
+            self._by_step[step][number] = reported[step]
 
-    @staticmethod
-    def _insert(changes: list[float], reported: float | None, value: float) -> None:
-        if reported is not None and math.isfinite(value - reported):
-            insort(changes, value - reported)
-
-    def final_value(self, step: int, value: float) -> float:
-        """Return the value that a trial pruned at a step counts as."""
-        if step not in self._by_step:
-            # Changes are kept only for steps at which a trial was pruned.
-            changes: list[float] = []
-            for reported, final in self._completed:
-                self._insert(changes, reported.get(step), final)
-            self._by_step[step] = changes
-        changes = self._by_step[step]
-        half = len(changes) // 2
-        if not changes:
-            change = 0.0
-        elif len(changes) % 2:
-            change = changes[half]
-        else:
-            change = changes[half - 1] / 2 + changes[half] / 2
-        median = self._finals[(len(self._finals) - 1) // 2] if self._finals else math.inf
-        return min(value + change, median)
+    def matrix(self, numbers: IntArray) -> FloatArray:
+        """Return the reports of trials (n,) by ascending step, shape (n, S); NaN without one."""
+        out = np.full((len(numbers), len(self._by_step)), np.nan)
+        for column, (_, told) in zip(out.T, sorted(self._by_step.items()), strict=True):
+            column[numbers.searchsorted(list(told))] = list(told.values())
+        return out
 
 
 def observed(

@@ -83,7 +83,7 @@ class MethodSampler(WithSettings, BaseSampler):
         Whether to warn, once per parameter, when it is sampled independently after startup.
     consider_pruned_trials : bool
         Whether pruned trials count as observations. Their value is estimated from their last
-        report, and is at best the median of the completed trials. Without one they have failed.
+        report, and is at best that of the best trial. Without one they have failed.
     """
 
     supports_constraints = False
