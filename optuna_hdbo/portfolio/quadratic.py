@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
-from optuna_hdbo._core.gp.fitted import until_due
+from optuna_hdbo._core.gp.fitted import n_settled
 from optuna_hdbo._core.gp.posterior import IllConditionedError
 from optuna_hdbo._core.gp.posterior import explained
 from optuna_hdbo._core.gp.taylor import Pairs
@@ -38,9 +38,6 @@ LEAST_PER_COLUMN = 2
 CAUTIONS = (1.0, 0.3, 0.0)
 """Standard deviations that a query takes off the mean, drawn for each: a trust region that is as
 wide as the model is sure."""
-
-GROWTH = 0.1
-"""Share of new observations after which hyperparameters are fitted again."""
 
 MOST_POINTS = 400
 """Points that the model knows at most, the nearest ones."""
@@ -143,7 +140,7 @@ class Quadratic(Method):
 
         So nothing has to be kept with the study, and a fresh process has the same ones.
         """
-        n = n_fitted(len(values))
+        n = n_settled(len(values))
         key = X[:n].tobytes() + values[:n].tobytes()
         if self._fitted is None or self._fitted[0] != key:
             U, changes, _, _ = expansion(X[:n], values[:n])
@@ -159,14 +156,6 @@ def n_coefficients(n_columns: int) -> int:
 def radius(n_columns: int) -> float:
     """Return the distance that counts as 1: less than that of two random points."""
     return 0.5 * math.sqrt(n_columns)
-
-
-def n_fitted(n: int) -> int:
-    """Return how many of n observations hyperparameters are fitted to."""
-    fitted = 2
-    while (more := fitted + until_due(fitted, GROWTH)) <= n:
-        fitted = more
-    return fitted
 
 
 def expansion(X: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray, float, int]:

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from optuna_hdbo._core.gp.fitted import n_settled
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
@@ -22,11 +23,9 @@ from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.panel import CREDITS
-from optuna_hdbo.portfolio.quadratic import GROWTH
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.quadratic import expansion
 from optuna_hdbo.portfolio.quadratic import n_coefficients
-from optuna_hdbo.portfolio.quadratic import n_fitted
 from optuna_hdbo.portfolio.quadratic import radius
 
 
@@ -141,10 +140,10 @@ def test_the_expansion_is_about_the_best_point() -> None:
 
 
 def test_fits_become_rarer() -> None:
-    counts = [n_fitted(n) for n in range(10, 400)]
-    assert all(n_fitted(n) <= n for n in range(10, 400))
+    counts = [n_settled(n) for n in range(10, 400)]
+    assert all(n_settled(n) <= n for n in range(10, 400))
     assert len(set(counts)) < 45
-    assert all(n - n_fitted(n) < max(2, GROWTH * n) for n in range(10, 400))
+    assert all(n - n_settled(n) < max(2, 0.1 * n) for n in range(10, 400))
 
 
 class Never:

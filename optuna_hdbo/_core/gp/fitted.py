@@ -292,6 +292,14 @@ def until_due(n: int, growth: float) -> int:
     return max(2, int(growth * n))
 
 
+def n_settled(n: int) -> int:
+    """Return how many of n observations there were when they had last grown by a tenth."""
+    settled = 2
+    while (more := settled + until_due(settled, 0.1)) <= n:
+        settled = more
+    return settled
+
+
 def rarer(growth: float, domain: Domain, *, frugal: bool) -> float:
     """Return twice the share of new observations, ``growth``, where a model is frugal and large.
 

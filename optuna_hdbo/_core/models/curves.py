@@ -13,12 +13,13 @@ from scipy.linalg import cho_solve
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.gp.fitted import n_settled
 from optuna_hdbo._core.gp.kernel import correlation
 from optuna_hdbo._core.models.isotropic import squared_distances
 from optuna_hdbo._core.outputs import without_penalties
 
 
-FEWEST, MOST = 4, 1000
+FEWEST, MOST = 4, 500
 """Trials that a slope needs, and latest trials that the Gaussian process knows."""
 
 LENGTHSCALE = 0.2
@@ -79,26 +80,12 @@ def smoothed(
     return np.asarray(centre + K @ cho_solve(factor, values - centre))
 
 
-def final_values(
+def _expected(
     domain: Domain, X: FloatArray, values: FloatArray, pruned: BoolArray, reports: FloatArray
 ) -> FloatArray:
-    """Return values (n,), those of pruned trials as if they had been completed.
-
-    None is better than the best completed trial. Without any, last reports count. Trials that are
-    far worse than most others do not count for others.
-
-    Parameters
-    ----------
-    X : FloatArray, shape (n, D)
-    values : FloatArray, shape (n,)
-        Larger is better; last reports of pruned trials.
-    pruned : BoolArray, shape (n,)
-    reports : FloatArray, shape (n, S)
-        At the steps at which trials were pruned, ascending. NaN where there is none.
-    """
     known = ~pruned & np.isfinite(values)
     if not known.any():
-        return values
+        return values.copy()
     usual, told = without_penalties(values[known]), np.where(np.isinf(reports), np.nan, reports)
     told = np.column_stack([told, np.where(known, values, np.nan)])
     out, variances = values.copy(), np.zeros(len(values))
@@ -124,4 +111,28 @@ def final_values(
             means = smoothed(domain, X[use], out[use].clip(least, usual.max()), variances[use])
             here = pruned[use] & (out[use] >= least)
             out[use[here]] = means[here].clip(max=usual.max())
+    return out
+
+
+def final_values(
+    domain: Domain, X: FloatArray, values: FloatArray, pruned: BoolArray, reports: FloatArray
+) -> FloatArray:
+    """Return values (n,), those of pruned trials as if they had been completed.
+
+    None is better than the best completed trial. Without any, last reports count. Trials that are
+    far worse than most others do not count for others.
+
+    Parameters
+    ----------
+    X : FloatArray, shape (n, D)
+    values : FloatArray, shape (n,)
+        Larger is better; last reports of pruned trials.
+    pruned : BoolArray, shape (n,)
+    reports : FloatArray, shape (n, S)
+        At the steps at which trials were pruned, ascending. NaN where there is none.
+    """
+    out = _expected(domain, X, values, pruned, reports)
+    # Most values stay for a while, and with them what is fitted to them.
+    n = n_settled(len(values))
+    out[:n] = _expected(domain, X[:n], values[:n], pruned[:n], reports[:n])
     return out

@@ -182,7 +182,7 @@ def test_only_the_latest_trials_are_smoothed(monkeypatch: pytest.MonkeyPatch) ->
     every = curves.final_values(DOMAIN, X, values, pruned, reports)
     monkeypatch.setattr(curves, "MOST", 6)
     latest = curves.final_values(DOMAIN, X, values, pruned, reports)
-    assert sizes == [48, 6]
+    assert sizes == [48, 46, 6, 6]  # all trials, and those before the last tenth
     assert np.array_equal(every[-6:], latest[-6:])
     assert (every[N_DONE:-6] <= latest[N_DONE:-6]).all()
     assert (every[N_DONE:-6] < latest[N_DONE:-6]).any()
@@ -200,3 +200,17 @@ def test_steps_that_nobody_else_reported_at_are_left_out() -> None:
     assert curves.final_values(DOMAIN, X, values, pruned, reports)[-1] == pytest.approx(
         -0.123, abs=true[DONE].std()
     )
+
+
+def test_values_stay_until_there_are_a_tenth_more() -> None:
+    """So that what is fitted to them need not be fitted again at every trial."""
+    X, _, values, pruned, reports = halved()
+    order = np.random.default_rng(7).permutation(len(X))
+    X, values, pruned, reports = X[order], values[order], pruned[order], reports[order]
+    found = [
+        curves.final_values(DOMAIN, X[:n], values[:n], pruned[:n], reports[:n])
+        for n in range(42, 47)
+    ]
+    for later in found[1:4]:
+        assert np.array_equal(later[:42], found[0][:42])
+    assert not np.array_equal(found[4][:42], found[0][:42])
