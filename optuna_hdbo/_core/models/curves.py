@@ -39,8 +39,8 @@ def line(reports: FloatArray, finals: FloatArray) -> tuple[float, float, float]:
     if n >= FEWEST and spread > 0.0:
         slope = min(max((n * (gaps @ finals) / spread + 3.0) / (n + 3.0), 0.0), 1.5)
     rest = finals - slope * reports
-    intercept = float(np.median(rest))
-    return slope, intercept, 1.4826 * float(np.median(np.abs(rest - intercept)))
+    intercept = np.median(rest)
+    return slope, intercept, 1.4826 * np.median(np.abs(rest - intercept))
 
 
 def floor(values: FloatArray) -> float:
@@ -98,9 +98,9 @@ def _expected(
             slope, intercept, variance = 1.0, 0.0, usual.var()
             if len(pairs):
                 slope, intercept, error = line(*pairs[pairs[:, 1] >= floor(pairs[:, 1])].T)
-                variance = error**2 if len(pairs) >= FEWEST else variance
+                variance = error * error if len(pairs) >= FEWEST else variance
             a, b, more = ends[to]
-            ends[step] = a * slope, a * intercept + b, a**2 * variance + more
+            ends[step] = a * slope, a * intercept + b, a * a * variance + more
             here = last == step
             out[here] = ends[step][0] * values[here] + ends[step][1]
             variances[here] = ends[step][2]
