@@ -162,10 +162,12 @@ def test_a_report_that_is_infinite_stays() -> None:
     assert np.isfinite(found[:-1]).all()
 
 
-@pytest.mark.parametrize("scale", [1e150, 1e200, 1e307])
-def test_huge_values_do_no_harm(scale: float) -> None:
+@pytest.mark.parametrize("scale", [1e-300, 1e-158, 1.0, 1e150, 1e200, 1e307])
+@pytest.mark.parametrize("of_reports", [1e-300, 1e-170, 1.0, 1e150, 1e200, 1e307])
+def test_huge_and_tiny_values_do_no_harm(scale: float, of_reports: float) -> None:
     X, _, values, pruned, reports = halved()
-    found = curves.final_values(DOMAIN, X, scale * values, pruned, scale * reports)
+    values = np.where(pruned, of_reports, scale) * values
+    found = curves.final_values(DOMAIN, X, values, pruned, of_reports * reports)
     assert np.isfinite(found).all()
 
 
