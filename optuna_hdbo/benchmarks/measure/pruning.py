@@ -13,7 +13,6 @@ from optuna.pruners import BasePruner
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.measure import noisy
-from optuna_hdbo.benchmarks.measure.noisy import spread
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.rivals import registry
@@ -29,7 +28,7 @@ PRUNERS: dict[str, Callable[[], BasePruner]] = {
 }
 
 NOISE = 0.01
-"""Standard deviation of each report, divided by the :func:`spread`."""
+"""Standard deviation of each report, divided by :func:`noisy.spread`."""
 
 
 def _smooth(rng: np.random.Generator, dim: int) -> Callable[[FloatArray], float]:
@@ -39,16 +38,16 @@ def _smooth(rng: np.random.Generator, dim: int) -> Callable[[FloatArray], float]
     return lambda u: float(weights @ np.cos(waves @ u + phases))
 
 
-def curves(problem: Problem) -> Callable[[FloatArray], FloatArray]:
+def curves(problem: Problem, scale: float) -> Callable[[FloatArray], FloatArray]:
     """Return what trials at points (D,) report, shape (27,), less their final value.
 
-    It falls to 0 as an exponential function, from half of the :func:`spread` to twice as much.
+    It falls to 0 as an exponential function, from half of ``scale`` to twice as much.
     How fast it falls depends on the parameters, too: most on the first one, as on a learning rate.
     """
     rng = np.random.default_rng([2, problem.seed])
     height, speed = _smooth(rng, problem.dim), _smooth(rng, problem.dim)
     low, high = problem.bounds.T
-    scale, times = spread(problem), np.arange(1, N_STEPS + 1) / N_STEPS
+    times = np.arange(1, N_STEPS + 1) / N_STEPS
 
     def gaps(x: FloatArray) -> FloatArray:
         u = (x - low) / (high - low)
@@ -67,9 +66,10 @@ def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> lis
     """
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     problem = catalogue.make(name, seed)
-    gaps, rng = curves(problem), np.random.default_rng([3, seed])
+    spread = noisy.spread(problem)
+    gaps, rng = curves(problem, spread), np.random.default_rng([3, seed])
     sign = 1.0 if problem.direction == "minimize" else -1.0
-    noise, left, best = NOISE * spread(problem), n_trials * N_STEPS, np.inf
+    noise, left, best = NOISE * spread, n_trials * N_STEPS, np.inf
     found: list[float] = []
     study = optuna.create_study(
         study_name=f"{name}-{seed}",  # Hyperband draws its brackets from it

@@ -15,14 +15,15 @@ from optuna_hdbo.benchmarks.problems import catalogue
 
 def test_curves_fall_to_nothing() -> None:
     problem = catalogue.make("hartmann6-6", 3)
-    gaps = pruning.curves(problem)
+    spread = noisy.spread(problem)
+    gaps = pruning.curves(problem, spread)
     rng = np.random.default_rng(0)
     at = np.array([gaps(x) for x in rng.uniform(*problem.bounds.T, (400, 6))])
     assert at.shape == (400, 27)
     assert (np.diff(at, axis=1) < 0.0).all()
     assert (at[:, -1] == 0.0).all()
     # How high a curve begins differs, and so does how fast it falls.
-    first = at[:, 0] / noisy.spread(problem)
+    first = at[:, 0] / spread
     assert 0.2 < first.std() < 1.0
     assert (at[:, 8] / at[:, 0]).std() > 0.1
 
