@@ -293,7 +293,7 @@ class History:
         if self._reports.pruned:
             from optuna_hdbo._core.models.curves import final_values  # Numba
 
-            pruned[numbers.searchsorted(self._reports.pruned)] = True
+            pruned[numbers.searchsorted(list(self._reports.pruned))] = True
             reports = signs[0] * self._reports.matrix(numbers)
             values = final_values(space.domain, self._X[:n], values, pruned, reports)
         told, values = values, without_penalties(values)

@@ -83,27 +83,20 @@ class Reports:
 
     def __init__(self) -> None:
         self._reported: dict[int, Mapping[int, float]] = {}  # by trial number
-        self._by_step: dict[int, dict[int, float]] = {}  # reports by trial number
-        self.pruned: list[int] = []
-        """Numbers of pruned trials."""
+        self.pruned: dict[int, int] = {}
+        """At which step trials were pruned, by trial number."""
 
     def add(self, number: int, reported: Mapping[int, float], pruned_at: int | None) -> None:
         """Take in a trial with its reports, and the step at which it was pruned."""
         self._reported[number] = reported
         if pruned_at is not None:
-            self.pruned.append(number)
-            if pruned_at not in self._by_step:
-                every = self._reported.items()
-                self._by_step[pruned_at] = {n: r[pruned_at] for n, r in every if pruned_at in r}
-        for step in self._by_step.keys() & reported.keys():
-            self._by_step[step][number] = reported[step]
+            self.pruned[number] = pruned_at
 
     def matrix(self, numbers: IntArray) -> FloatArray:
         """Return the reports of trials (n,) by ascending step, shape (n, S); NaN without one."""
-        out = np.full((len(numbers), len(self._by_step)), np.nan)
-        for column, (_, told) in zip(out.T, sorted(self._by_step.items()), strict=True):
-            column[numbers.searchsorted(list(told))] = list(told.values())
-        return out
+        steps = sorted(set(self.pruned.values()))
+        told = [self._reported.get(number, {}) for number in numbers.tolist()]
+        return np.array([[one.get(step, math.nan) for step in steps] for one in told])
 
 
 def observed(
