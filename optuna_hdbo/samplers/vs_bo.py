@@ -97,9 +97,15 @@ class VSBOSampler(PublishedSampler):
 
     @classmethod
     def as_published(cls, **overrides: Any) -> Self:
-        """Return the sampler with the settings of its method's paper, as others do.
+        """Return the sampler with the settings of its method's paper.
 
-        With ``important``, those of selections are left out.
+        They are described with the method, and in the table of the method's page. With
+        ``important``, the paper's settings of selections are left out.
+
+        Parameters
+        ----------
+        **overrides
+            Settings that take the place of the paper's.
         """
         from optuna_hdbo.methods.vs_bo import OF_SELECTIONS
 

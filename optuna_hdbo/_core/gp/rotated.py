@@ -87,7 +87,8 @@ class Rotated(Kernel):
 
     def features(self, X: FloatArray) -> FloatArray:
         """Return the rows that compiled loops read, shape (D, n), for points (n, D)."""
-        # Column by column: the last bits of a product of BLAS depend on how many points there are.
+        # Column by column: the last bits of a product of BLAS depend on how many points there are,
+        # so they would differ between a factor that has grown and a fresh one of the same points.
         out = np.zeros((len(self.root), len(X)))
         for along, x in zip(self.root, X.T, strict=True):
             out += along[:, None] * x

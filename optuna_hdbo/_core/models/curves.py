@@ -76,7 +76,7 @@ def smoothed(
         return values
     r2 = squared_distances(domain, X) / (LENGTHSCALE**2 * domain.breadth)
     K = correlation("matern52", r2)[0]
-    noise = np.minimum(np.sqrt(variances) / scale, 1e6) ** 2 + NOISE
+    noise = np.minimum(variances / scale**2, 1e12) + NOISE
     factor = cho_factor(K + np.diag(noise))
     return np.asarray(centre + K @ cho_solve(factor, values - centre))
 
