@@ -150,7 +150,7 @@ def order(
 def is_mixed(domain: Domain) -> bool:
     """Tell whether a domain has few columns, some but not all discrete, and all always active.
 
-    Most models that are tuned have such a domain. There the global expert makes most queries.
+    Most models that are tuned have such a domain. There the local expert makes most queries.
     """
     some = bool(domain.discrete.any()) and not bool(domain.discrete.all())
     return some and domain.breadth < FEW_COLUMNS and not domain.gates

@@ -99,22 +99,19 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
         "local": Expert(
             lambda deterministic: TuRBO(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
-            prior=Credit(2.0, 2.0),
-            priors=dict.fromkeys(("few", "few mixed", "many"), Credit(1.0, 2.0)),
+            prior=Credit(1.0, 2.0),
+            priors={"few mixed": Credit(6.0, 3.0), "medium": Credit(2.0, 2.0)},
         ),
         "global": Expert(
             lambda deterministic: GPUCB(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
-            priors={
-                "few": Credit(2.0, 2.0),
-                "few mixed": Credit(6.0, 6.0),
-                "many": Credit(2.0, 2.0),
-            },
+            prior=Credit(2.0, 2.0),
+            priors={"few mixed": Credit(3.0, 3.0), "medium": PRIOR},
         ),
         "tree": Expert(
             lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),
             most=MOST_TREE_COLUMNS,
-            priors=dict.fromkeys(("few", "few mixed"), Credit(1.0, 2.0)),
+            priors={"few mixed": Credit(0.5, 4.0), "few": Credit(1.0, 2.0)},
             branches=False,
             begins_anew=False,
         ),
@@ -125,6 +122,7 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             ),
             least=3,
             most=MOST_MODELLED_COLUMNS,
+            priors={"few mixed": Credit(0.5, 4.0)},
         ),
         "quadratic": Expert(
             lambda deterministic: Quadratic(),

@@ -109,7 +109,8 @@ def test_experts_suit_the_number_of_parameters() -> None:
 def test_the_first_credit_depends_on_the_kind_of_the_domain() -> None:
     for kind in get_args(Kind):
         rate = {name: expert.prior_in(kind).wins for name, expert in EXPERTS.items()}
-        larger, smaller = ("local", "global") if kind == "medium" else ("global", "local")
+        is_local = kind in ("medium", "few mixed")
+        larger, smaller = ("local", "global") if is_local else ("global", "local")
         assert rate[larger] > rate[smaller] > 0.0
 
 
@@ -139,12 +140,12 @@ def test_a_part_of_a_mixed_domain_is_mixed() -> None:
     ("columns", "wins", "floor"),
     [
         ((None, 5, "3"), 6.0, FLOORS["few mixed"]),
-        ((None, None, None), 2.0, FLOORS["few"]),
-        ((7, 5, "3"), 2.0, FLOORS["few"]),
-        ((None, 5, *[None] * (FEW_COLUMNS - 2)), 0.5, FLOORS["medium"]),
+        ((None, None, None), 1.0, FLOORS["few"]),
+        ((7, 5, "3"), 1.0, FLOORS["few"]),
+        ((None, 5, *[None] * (FEW_COLUMNS - 2)), 2.0, FLOORS["medium"]),
     ],
 )
-def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_credit(
+def test_with_a_few_discrete_and_real_columns_the_local_expert_has_the_most_credit(
     columns: tuple[int | str | None, ...],
     wins: float,
     floor: float,
@@ -158,7 +159,7 @@ def test_with_a_few_discrete_and_real_columns_the_global_expert_has_the_most_cre
         rng: np.random.Generator,
         floor: float,
     ) -> list[str]:
-        said.append((prior["global"].wins, floor))
+        said.append((prior["local"].wins, floor))
         return order(earned, prior, rng, floor)
 
     monkeypatch.setattr(credit, "order", recorded)
