@@ -433,7 +433,7 @@ def test_opinions_follow_the_direction_and_need_data() -> None:
 
 
 def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
-    """Return the opinions of a trial of a study whose values are a function of other values."""
+    """Return the opinions of a trial close to the optimum, of a function of a study's values."""
     study, told = (optuna.create_study(sampler=HDBOSampler(seed=0)) for _ in range(2))
     study.optimize(bowl, n_trials=20)
     for trial in study.trials:
@@ -441,7 +441,9 @@ def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
         changed = copy.deepcopy(trial)
         changed.value = value(trial.value)
         told.add_trial(changed)
-    found = explain(told, 19).facts["opinions"]
+    close = max(trial.number for trial in study.trials if (trial.value or 0.0) < 1.001)
+    assert close > 15
+    found = explain(told, close).facts["opinions"]
     assert isinstance(found, dict)
     assert len(found) == 6
     return found
