@@ -34,7 +34,8 @@ WORTHWHILE = 1e-3
 of the better half. Smaller gains refine what is known."""
 
 FEW_COLUMNS = 10
-"""Below this many columns the whole domain can be searched: the local expert gets less credit."""
+"""Below this many columns the whole domain can be searched: the local expert gets less credit,
+unless they are mixed."""
 
 MANY_COLUMNS = 60
 """From this many columns on it gets less credit, too."""
