@@ -38,7 +38,7 @@ FEW_COLUMNS = 10
 unless they are mixed."""
 
 MANY_COLUMNS = 60
-"""From this many columns on it gets less credit, too."""
+"""From this many columns on it gets less credit, too, and with branches from few columns on."""
 
 Kind = Literal["few", "few mixed", "medium", "many"]
 """How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""
@@ -149,12 +149,12 @@ def order(
 
 
 def is_mixed(domain: Domain) -> bool:
-    """Tell whether a domain has few columns, some but not all discrete, and all always active.
+    """Tell whether a domain has few columns at a time, some but not all of them discrete.
 
     Most models that are tuned have such a domain. There the local expert makes most queries.
     """
     some = bool(domain.discrete.any()) and not bool(domain.discrete.all())
-    return some and domain.breadth < FEW_COLUMNS and not domain.gates
+    return some and domain.breadth < FEW_COLUMNS
 
 
 def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
@@ -162,8 +162,9 @@ def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
 
     A part of a mixed one, like a box in which integers have one value only, is mixed as well.
     """
-    if is_mixed(domain if whole is None else whole):
+    whole = domain if whole is None else whole
+    if is_mixed(whole):
         return "few mixed"
     if domain.breadth < FEW_COLUMNS:
         return "few"
-    return "many" if domain.breadth >= MANY_COLUMNS else "medium"
+    return "many" if domain.breadth >= MANY_COLUMNS or whole.gates else "medium"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from typing import get_args
 
@@ -14,6 +15,7 @@ from histories import affordable
 from histories import is_admissible
 from histories import make_domain
 
+from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp import fitted
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo.methods.base import Domain
@@ -134,6 +136,33 @@ def test_a_part_of_a_mixed_domain_is_mixed() -> None:
     part = make_domain(None, None)
     assert kind_of(part, make_domain(None, None, 5)) == "few mixed"
     assert kind_of(part, make_domain(*[None] * FEW_COLUMNS)) == "few"
+
+
+def _two_branches(*columns: int | str | None) -> Domain:
+    """Return a domain with a choice, both options of which have so many columns of their own."""
+    n = len(columns)
+    domain = make_domain("2", *columns, *columns)
+    gates = {1 + i: (Condition(0, (float(i // n),)),) for i in range(2 * n)}
+    return replace(domain, gates=gates)
+
+
+@pytest.mark.parametrize(
+    ("domain", "kind"),
+    [
+        (_two_branches(*[None] * (FEW_COLUMNS - 2)), "few mixed"),
+        (_two_branches(*[5] * (FEW_COLUMNS - 2)), "few"),
+        (_two_branches(*[None] * (FEW_COLUMNS - 1)), "many"),
+        (_two_branches(*[5] * (FEW_COLUMNS - 1)), "many"),
+    ],
+)
+def test_the_kind_of_a_domain_with_branches_depends_on_the_columns_of_one(
+    domain: Domain, kind: Kind
+) -> None:
+    assert kind_of(domain) == kind
+    # A search of one branch.
+    few, some = make_domain(*[None] * (FEW_COLUMNS - 1)), make_domain(*[None] * FEW_COLUMNS)
+    assert kind_of(few, domain) == ("few mixed" if kind == "few mixed" else "few")
+    assert kind_of(some, domain) == ("few mixed" if kind == "few mixed" else "many")
 
 
 @pytest.mark.parametrize(
