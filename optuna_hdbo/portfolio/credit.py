@@ -38,7 +38,7 @@ FEW_COLUMNS = 10
 unless they are mixed."""
 
 MANY_COLUMNS = 60
-"""From this many columns on it gets less credit, too, and with branches from few columns on."""
+"""From this many columns on, and with branches, it gets less credit, too."""
 
 Kind = Literal["few", "few mixed", "medium", "many"]
 """How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""
@@ -149,11 +149,13 @@ def order(
 
 
 def is_mixed(domain: Domain) -> bool:
-    """Tell whether a domain has few columns at a time, some but not all of them discrete.
+    """Tell whether a domain has few columns at a time, some but not all discrete.
 
-    Most models that are tuned have such a domain. There the local expert makes most queries.
+    Those that decide about others do not count. Most tuned models have such a domain. There the
+    local expert makes most queries.
     """
-    some = bool(domain.discrete.any()) and not bool(domain.discrete.all())
+    discrete = domain.discrete[~domain.deciding]
+    some = bool(discrete.any() and not discrete.all())
     return some and domain.breadth < FEW_COLUMNS
 
 
@@ -162,7 +164,7 @@ def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
 
     A part of a mixed one, like a box in which integers have one value only, is mixed as well.
     """
-    whole = domain if whole is None else whole
+    whole = whole or domain
     if is_mixed(whole):
         return "few mixed"
     if domain.breadth < FEW_COLUMNS:

@@ -149,7 +149,8 @@ def _two_branches(*columns: int | str | None) -> Domain:
 @pytest.mark.parametrize(
     ("domain", "kind"),
     [
-        (_two_branches(*[None] * (FEW_COLUMNS - 2)), "few mixed"),
+        (_two_branches(5, *[None] * (FEW_COLUMNS - 3)), "few mixed"),
+        (_two_branches(*[None] * (FEW_COLUMNS - 2)), "few"),
         (_two_branches(*[5] * (FEW_COLUMNS - 2)), "few"),
         (_two_branches(*[None] * (FEW_COLUMNS - 1)), "many"),
         (_two_branches(*[5] * (FEW_COLUMNS - 1)), "many"),
