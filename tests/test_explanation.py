@@ -316,7 +316,7 @@ def test_points_at_which_a_search_begins_afresh_are_random_ones() -> None:
         found = explain(study, number)
         assert found.facts["origin"] == "random"
         assert found.facts["query"] == "restart"
-        assert found.text.startswith(f"Trial {number} was drawn at random.\nA search began")
+        assert found.text.startswith(f"Trial {number} comes from no expert.\nA search began")
     origins = explain(study).facts["origins"]
     assert origins["random"] == 2 + len(began)
     assert origins["unknown"] == 1  # the first trial, whose parameters nobody knew before

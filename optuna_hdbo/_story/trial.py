@@ -120,7 +120,7 @@ def _origin(queries: list[Query], query: Query) -> str:
             "trial of a study is, or by another sampler, or it was added by hand."
         )
     if query.kind == AFRESH:
-        return "was drawn at random."
+        return "comes from no expert."
     if query.kind == AGAIN:
         number = query.data.get(REPEATED)
         known = f"trial {number}" if type(number) is int and number >= 0 else "an earlier trial"
