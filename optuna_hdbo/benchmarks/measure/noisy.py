@@ -61,16 +61,24 @@ def execute(name: str, label: str, seed: int, n_trials: int, level: float) -> di
 
 
 def check(
-    names: Sequence[str], labels: Sequence[str], seeds: Sequence[int], n_trials: int
+    names: Sequence[str],
+    labels: Sequence[str],
+    seeds: Sequence[int],
+    n_trials: int,
+    kinds: tuple[type[Problem], ...] = (Problem,),
+    must: str = "have nothing but real parameters",
 ) -> None:
-    """Raise a ``ValueError`` if studies of real parameters cannot be run."""
+    """Raise a ``ValueError`` if studies cannot be run, or if a problem is of none of these kinds.
+
+    ``must`` says for people what the problems of these kinds have in common.
+    """
     check_integer("n_trials", n_trials, 1)
     for name in names:
         for seed in seeds:
             catalogue.check_seed(name, seed)
         problem = catalogue.make(name, seeds[0])
-        if type(problem) is not Problem:
-            raise ValueError(f"problem must have nothing but real parameters, but got {name}.")
+        if type(problem) not in kinds:
+            raise ValueError(f"problem must {must}, but got {name}.")
         for label in labels:
             registry.parse(label).build(problem, seeds[0])
 

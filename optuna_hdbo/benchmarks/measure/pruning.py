@@ -1,10 +1,15 @@
-"""Problems whose values come step by step, with pruners: what a number of steps brings."""
+"""Problems whose values come step by step, with pruners: what a number of steps brings.
+
+Models are trained step by step as they are. Functions of real parameters have curves that fall to
+their values.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,11 +20,10 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.measure import noisy
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.instances import Problem
+from optuna_hdbo.benchmarks.problems.suites.training import N_STEPS
+from optuna_hdbo.benchmarks.problems.suites.training import Training
 from optuna_hdbo.benchmarks.rivals import registry
 
-
-N_STEPS = 27
-"""Of a trial that is not pruned."""
 
 PRUNERS: dict[str, Callable[[], BasePruner]] = {
     "median": optuna.pruners.MedianPruner,
@@ -28,7 +32,10 @@ PRUNERS: dict[str, Callable[[], BasePruner]] = {
 }
 
 NOISE = 0.01
-"""Standard deviation of each report, divided by :func:`noisy.spread`."""
+"""Standard deviation of a function's reports, divided by :func:`noisy.spread`."""
+
+Steps = Callable[[optuna.Trial], Iterator[tuple[float, float]]]
+"""A trial to what it reports at every step, and its value without noise if it ended there."""
 
 
 def _smooth(rng: np.random.Generator, dim: int) -> Callable[[FloatArray], float]:
@@ -58,6 +65,23 @@ def curves(problem: Problem, scale: float) -> Callable[[FloatArray], FloatArray]
     return gaps
 
 
+def _steps(problem: Problem) -> Steps:
+    if isinstance(problem, Training):
+        return lambda trial: ((loss, loss) for loss in problem.losses(trial))
+    spread = noisy.spread(problem)
+    gaps, rng = curves(problem, spread), np.random.default_rng([3, problem.seed])
+    sign = 1.0 if problem.direction == "minimize" else -1.0
+
+    def fall(trial: optuna.Trial) -> Iterator[tuple[float, float]]:
+        x = problem.suggest(trial)
+        final = problem.evaluate(x)
+        noise = NOISE * spread * rng.standard_normal(N_STEPS)
+        for report in (final + sign * gaps(x) + noise).tolist():
+            yield report, final
+
+    return fall
+
+
 def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> list[float]:
     """Return the regret of the best completed trial, after a third of all steps and after all.
 
@@ -66,10 +90,7 @@ def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> lis
     """
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     problem = catalogue.make(name, seed)
-    spread = noisy.spread(problem)
-    gaps, rng = curves(problem, spread), np.random.default_rng([3, seed])
-    sign = 1.0 if problem.direction == "minimize" else -1.0
-    noise, left, best = NOISE * spread, n_trials * N_STEPS, np.inf
+    steps, left, best = _steps(problem), n_trials * N_STEPS, np.inf
     found: list[float] = []
     study = optuna.create_study(
         study_name=f"{name}-{seed}",  # Hyperband draws its brackets from it
@@ -80,10 +101,9 @@ def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> lis
     limits = [left - left // 3, 0]
     while left > 0:
         trial = study.ask()
-        x = problem.suggest(trial)
-        final, pruned, before = problem.evaluate(x), False, best
-        reports = final + sign * gaps(x) + noise * rng.standard_normal(N_STEPS)
-        for step, report in enumerate(reports.tolist(), 1):
+        pruned, before = False, best
+        for step, reached in enumerate(steps(trial), 1):
+            report, value = reached
             trial.report(report, step)
             left -= 1
             pruned = step < N_STEPS and trial.should_prune()
@@ -93,7 +113,7 @@ def execute(name: str, label: str, pruner: str, seed: int, n_trials: int) -> lis
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
             study.tell(trial, report)
-            best = min(best, problem.regret(final))
+            best = min(best, problem.regret(value))
         while len(found) < 2 and left <= limits[len(found)]:
             found.append(best if left == limits[len(found)] else before)
     return found
@@ -111,7 +131,7 @@ def compare(
     seeds: Sequence[int],
     n_trials: int,
 ) -> str:
-    """Return a Markdown table: medians and quartiles over seeds of the regrets.
+    """Return a Markdown table: medians and quartiles over seeds of the regrets, or of losses.
 
     Raises
     ------
@@ -121,7 +141,8 @@ def compare(
     for pruner in pruners:
         if pruner not in PRUNERS:
             raise ValueError(f"pruner must be one of {', '.join(PRUNERS)}, but got {pruner}.")
-    noisy.check(names, labels, seeds, n_trials)
+    must = "be trained step by step or have nothing but real parameters"
+    noisy.check(names, labels, seeds, n_trials, (Problem, Training), must)
     lines = [HEAD]
     for name in names:
         for pruner in pruners:

@@ -40,6 +40,7 @@ from optuna_hdbo.benchmarks.problems.suites import mixed
 from optuna_hdbo.benchmarks.problems.suites import multi
 from optuna_hdbo.benchmarks.problems.suites import nevergrad
 from optuna_hdbo.benchmarks.problems.suites import simulators
+from optuna_hdbo.benchmarks.problems.suites import training
 
 
 SEEDS: dict[Purpose, range] = {"report": range(100), "tune": range(1000, 2000)}
@@ -167,6 +168,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     "mixed-tune": mixed.TUNED,
     "errors": errors.FAMILY,
     "errors-tune": errors.TUNED,
+    "training": training.FAMILY,
     "simulators": simulators.FAMILY,
     "nevergrad": nevergrad.FAMILY,
 }
