@@ -24,6 +24,7 @@ TRIALS = {
     "run": "2",
     "constraints": "2",
     "noise": "2",
+    "pruning": "2",
     "overhead": "1",
     "endurance": "12",
     "groups": "12",
@@ -67,7 +68,7 @@ def shrunk(words: list[str]) -> list[str]:
         else:
             small.extend([option, value])
 
-    if args.command in {"run", "endurance", "noise"}:
+    if args.command in {"run", "endurance", "noise", "pruning"}:
         put("--problems", cli.problem_names(args.problems)[0])
     elif args.command == "structure":
         put(

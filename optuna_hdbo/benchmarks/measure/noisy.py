@@ -23,6 +23,10 @@ N_RANDOM = 1000
 """Random points whose values say how far good values are from ordinary ones."""
 
 
+VAST = 1e200
+"""Infinite values count as this, since a quantile may be between two of them."""
+
+
 def spread(problem: Problem) -> float:
     """Return the distance from the median to the best value of :data:`N_RANDOM` random points."""
     rng = np.random.default_rng([0, problem.seed])
@@ -123,6 +127,7 @@ def compare(
 
 
 def quartiles(values: Sequence[float]) -> str:
-    """Return the median, and the quartiles in brackets."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    """Return the median, and the quartiles in brackets. Values may be infinite."""
+    found = np.quantile(np.minimum(values, VAST), [0.25, 0.5, 0.75])
+    low, middle, high = np.where(found < VAST / 100.0, found, np.inf)
     return f"{middle:.3g} ({low:.3g}, {high:.3g})"

@@ -78,3 +78,18 @@ def test_bad_settings_are_refused_before_anything_is_run(
     given = ["noise", "--rivals", "random", "--seeds", "0", *arguments]
     assert cli.main(given) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 2.0, 3.0, 4.0, 5.0], "3 (2, 4)"),
+        ([1.0, 2.0, 3.0, np.inf, np.inf], "3 (2, inf)"),
+        ([1.0, 2.0, 3.0, np.inf], "2.5 (1.75, inf)"),
+        ([np.inf], "inf (inf, inf)"),
+    ],
+)
+def test_studies_without_a_completed_trial_are_worse_than_all_others(
+    values: list[float], expected: str
+) -> None:
+    assert noisy.quartiles(values) == expected
