@@ -60,12 +60,12 @@ def test_a_linear_model_is_judged_as_by_hand() -> None:
 
 def test_measures() -> None:
     chances = np.array([[0.9, 0.1], [0.0, 1.0]])
-    assert learners._loss(chances, np.array([0, 0])) == pytest.approx(
+    assert learners.loss(chances, np.array([0, 0])) == pytest.approx(
         -(np.log(0.9) + np.log(learners.LEAST_CHANCE)) / 2
     )
-    assert learners._rate(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1])) == 0.25
-    assert learners._rmse(np.array([1.0, 2.0]), np.array([4.0, 6.0])) == pytest.approx(12.5**0.5)
-    assert np.isfinite(learners._rmse(np.array([np.inf, 2.0]), np.array([4.0, 6.0])))
+    assert learners.rate(np.array([0, 1, 1, 1]), np.array([0, 1, 0, 1])) == 0.25
+    assert learners.rmse(np.array([1.0, 2.0]), np.array([4.0, 6.0])) == pytest.approx(12.5**0.5)
+    assert np.isfinite(learners.rmse(np.array([np.inf, 2.0]), np.array([4.0, 6.0])))
 
 
 def test_the_seed_draws_the_samples_and_names_have_data_of_their_own() -> None:

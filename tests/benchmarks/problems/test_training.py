@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from instances import instance
 
 from optuna_hdbo.benchmarks.problems import catalogue
+from optuna_hdbo.benchmarks.problems.suites import learners
 from optuna_hdbo.benchmarks.problems.suites import training
 from optuna_hdbo.benchmarks.problems.suites.training import Training
 
@@ -88,9 +90,12 @@ def test_boosting_is_that_of_all_trees_at_once() -> None:
 
 def test_a_kernel_is_a_sum_of_cosines(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[training.Table] = []
-    monkeypatch.setattr(
-        training, "_epochs", lambda _, data: iter([float(seen.append(data) is None)])
-    )
+
+    def epochs(_: Any, data: training.Table) -> Iterator[float]:
+        seen.append(data)
+        yield 1.0
+
+    monkeypatch.setattr(training, "_epochs", epochs)
     problem = made("quantiles-kernel")
     assert problem.ask(optuna.trial.FixedTrial(KERNEL)) == 1.0  # type: ignore[arg-type]
     (data,) = seen
@@ -121,7 +126,7 @@ def test_what_has_diverged_has_the_least_chances() -> None:
     data = training.Table(np.zeros((2, 1)), y, np.zeros((2, 1)), y)
     first, *others = training._epochs(model, data)
     assert first == pytest.approx(-(np.log(0.9) + np.log(0.25)) / 2.0)
-    assert others == pytest.approx([-np.log(training.LEAST_CHANCE)] * 26)
+    assert others == pytest.approx([-np.log(learners.LEAST_CHANCE)] * 26)
     assert model.n_epochs == 2
     assert training.loss(np.full((2, 2), np.nan), y) == pytest.approx(others[0])
 

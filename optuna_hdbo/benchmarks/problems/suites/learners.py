@@ -210,22 +210,25 @@ def _table(name: str, seed: int) -> Table:
     return TABLES[name.split("-")[0]](rng, int(rng.integers(2**31)))
 
 
-def _loss(predicted: FloatArray, y: Any) -> float:
+def loss(predicted: FloatArray, y: Any) -> float:
+    """Return the logarithmic loss of chances (n, k) of classes 0 to k - 1."""
     chances = np.maximum(predicted[np.arange(len(y)), y], LEAST_CHANCE)
     return float(-np.log(chances).mean())
 
 
-def _rate(predicted: Any, y: Any) -> float:
+def rate(predicted: Any, y: Any) -> float:
+    """Return the share of wrong predictions (n,)."""
     return float((predicted != y).mean())
 
 
-def _rmse(predicted: FloatArray, y: FloatArray) -> float:
+def rmse(predicted: FloatArray, y: FloatArray) -> float:
+    """Return the root mean square error of predictions (n,)."""
     gaps = np.clip(predicted, -LARGEST_VALUE, LARGEST_VALUE) - y
     return float(np.sqrt((gaps**2).mean()))
 
 
 MEASURES: Mapping[str, Callable[[Any, Any], float]] = MappingProxyType(
-    {"loss": _loss, "rate": _rate, "rmse": _rmse}
+    {"loss": loss, "rate": rate, "rmse": rmse}
 )
 
 

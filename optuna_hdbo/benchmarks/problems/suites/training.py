@@ -35,15 +35,14 @@ from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
 from optuna_hdbo.benchmarks.problems.instances import imported
+from optuna_hdbo.benchmarks.problems.suites import learners
 from optuna_hdbo.benchmarks.problems.suites.conditional import Conditional
+from optuna_hdbo.benchmarks.problems.suites.conditional import instance
 
 
 N_STEPS = 27
 N_TREES = 4
 """In a step of boosting."""
-
-LEAST_CHANCE = 1e-3
-"""Probabilities count as at least this, so that no single sample decides about a loss."""
 
 Losses = Callable[[optuna.Trial], Iterator[float]]
 
@@ -166,7 +165,7 @@ def _boosting(trial: optuna.Trial, data: Table, state: int) -> Iterator[float]:
     )
     for step in range(1, N_STEPS + 1):
         model.set_params(n_estimators=N_TREES * step).fit(data.X, data.y)
-        yield rmse(model.predict(data.X_test), data.y_test)
+        yield learners.rmse(model.predict(data.X_test), data.y_test)
 
 
 def _epochs(model: Any, data: Table) -> Iterator[float]:
@@ -185,14 +184,8 @@ def _epochs(model: Any, data: Table) -> Iterator[float]:
 
 
 def loss(chances: FloatArray, y: Any) -> float:
-    """Return the logarithmic loss of chances (n, k) of classes 0 to k - 1."""
-    right = np.nan_to_num(chances[np.arange(len(y)), y], nan=0.0)
-    return float(-np.log(np.maximum(right, LEAST_CHANCE)).mean())
-
-
-def rmse(predicted: FloatArray, y: FloatArray) -> float:
-    """Return the root mean square error of predictions (n,)."""
-    return float(np.sqrt(((predicted - y) ** 2).mean()))
+    """Return the logarithmic loss of chances (n, k), in which NaN is no chance."""
+    return learners.loss(np.nan_to_num(chances, nan=0.0), y)
 
 
 _TRAINED: Mapping[str, tuple[Callable[..., Iterator[float]], int]] = MappingProxyType(
@@ -212,17 +205,8 @@ def _trained(name: str, seed: int) -> Problem:
         *_, last = losses(trial)
         return last
 
-    return Training(
-        name=name,
-        seed=seed,
-        direction="minimize",
-        bounds=np.tile([0.0, 1.0], (n_parameters, 1)),
-        evaluate=lambda x: float(x[0]),
-        optimum=0.0,
-        argopt=None,
-        ask=ask,
-        losses=losses,
-    )
+    problem = instance(name, seed, n_parameters, ask, 0.0)
+    return Training(**vars(problem), losses=losses)
 
 
 FAMILY: dict[str, Build] = dict.fromkeys(
