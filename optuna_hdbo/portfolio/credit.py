@@ -34,17 +34,16 @@ WORTHWHILE = 1e-3
 of the better half. Smaller gains refine what is known."""
 
 FEW_COLUMNS = 10
-"""Below this many columns the whole domain can be searched: the local expert gets less credit,
-unless they are mixed."""
+"""Below this many columns the whole domain can be searched."""
 
 MANY_COLUMNS = 60
-"""From this many columns on, and with branches, it gets less credit, too."""
+"""From this many columns on, and with branches, the local expert gets less credit."""
 
-Kind = Literal["few", "few mixed", "medium", "many"]
-"""How many columns there are, and whether few ones are mixed, see :func:`is_mixed`."""
+Kind = Literal["few", "few real", "few mixed", "medium", "many"]
+"""How many columns there are, and whether few ones are real or mixed, see :func:`is_mixed`."""
 
 FLOORS: Mapping[Kind, float] = MappingProxyType(
-    {"few": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
+    {"few": 0.1, "few real": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
 )
 """Share of the queries that every expert makes at least. It is larger where there are few columns
 and the whole domain can be searched."""
@@ -151,8 +150,7 @@ def order(
 def is_mixed(domain: Domain) -> bool:
     """Tell whether a domain has few columns at a time, some but not all discrete.
 
-    Those that decide about others do not count. Most tuned models have such a domain. There the
-    local expert makes most queries.
+    Those that decide about others do not count. Most tuned models have such a domain.
     """
     discrete = domain.discrete[~domain.deciding]
     some = bool(discrete.any() and not discrete.all())
@@ -167,6 +165,8 @@ def kind_of(domain: Domain, whole: Domain | None = None) -> Kind:
     whole = whole or domain
     if is_mixed(whole):
         return "few mixed"
+    if len(whole) < FEW_COLUMNS and not (whole.gates or whole.discrete.any()):
+        return "few real"
     if domain.breadth < FEW_COLUMNS:
         return "few"
     return "many" if domain.breadth >= MANY_COLUMNS or whole.gates else "medium"

@@ -100,18 +100,30 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             lambda deterministic: TuRBO(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(1.0, 2.0),
-            priors={"few mixed": Credit(6.0, 3.0), "medium": Credit(2.0, 2.0)},
+            priors={
+                "few real": Credit(6.0, 3.0),
+                "few mixed": Credit(6.0, 3.0),
+                "medium": Credit(2.0, 2.0),
+            },
         ),
         "global": Expert(
             lambda deterministic: GPUCB(pooled=True, frugal=True),
             most=MOST_MODELLED_COLUMNS,
             prior=Credit(2.0, 2.0),
-            priors={"few mixed": Credit(3.0, 3.0), "medium": PRIOR},
+            priors={
+                "few real": Credit(3.0, 3.0),
+                "few mixed": Credit(3.0, 3.0),
+                "medium": PRIOR,
+            },
         ),
         "tree": Expert(
             lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),
             most=MOST_TREE_COLUMNS,
-            priors={"few mixed": Credit(0.5, 4.0), "few": Credit(1.0, 2.0)},
+            priors={
+                "few": Credit(1.0, 2.0),
+                "few real": Credit(1.0, 2.0),
+                "few mixed": Credit(0.5, 4.0),
+            },
             branches=False,
             begins_anew=False,
         ),

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
-from typing import Protocol
 
 from optuna_hdbo.samplers.base import MethodSampler
 
@@ -15,20 +13,12 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class PublishedMethod(Protocol):
-    """A method with the settings of its paper."""
-
-    @property
-    def published(self) -> Mapping[str, Any]:
-        """Keywords of the sampler."""
-
-
 class PublishedSampler(MethodSampler):
     """Base of the samplers whose method has a paper."""
 
     @staticmethod
     @abstractmethod
-    def _method_class() -> type[PublishedMethod]:
+    def _method_class() -> Any:
         """Import the method and its compiled code, which the package does not do by itself."""
 
     @classmethod
@@ -42,5 +32,4 @@ class PublishedSampler(MethodSampler):
         **overrides
             Settings that take the place of the paper's.
         """
-        published: Any = cls._method_class().published
-        return cls(**{**published, **overrides})
+        return cls(**{**cls._method_class().published, **overrides})

@@ -111,16 +111,16 @@ def test_experts_suit_the_number_of_parameters() -> None:
 def test_the_first_credit_depends_on_the_kind_of_the_domain() -> None:
     for kind in get_args(Kind):
         rate = {name: expert.prior_in(kind).wins for name, expert in EXPERTS.items()}
-        is_local = kind in ("medium", "few mixed")
+        is_local = kind in ("medium", "few real", "few mixed")
         larger, smaller = ("local", "global") if is_local else ("global", "local")
         assert rate[larger] > rate[smaller] > 0.0
 
 
 KINDS: list[tuple[tuple[int | str | None, ...], Kind]] = [
-    ((None, None), "few"),
+    ((None, None), "few real"),
     ((7, 5, "3"), "few"),
     ((None, 5, "3"), "few mixed"),
-    ((None,) * (FEW_COLUMNS - 1), "few"),
+    ((None,) * (FEW_COLUMNS - 1), "few real"),
     ((None, 5, *[None] * (FEW_COLUMNS - 2)), "medium"),
     ((None,) * (MANY_COLUMNS - 1), "medium"),
     ((None,) * MANY_COLUMNS, "many"),
@@ -132,9 +132,10 @@ def test_kinds_of_domains(columns: tuple[int | str | None, ...], kind: Kind) -> 
     assert kind_of(make_domain(*columns)) == kind
 
 
-def test_a_part_of_a_mixed_domain_is_mixed() -> None:
+def test_a_part_of_a_few_columns_is_of_the_same_kind() -> None:
     part = make_domain(None, None)
     assert kind_of(part, make_domain(None, None, 5)) == "few mixed"
+    assert kind_of(part, make_domain(None, None, None)) == "few real"
     assert kind_of(part, make_domain(*[None] * FEW_COLUMNS)) == "few"
 
 
@@ -170,12 +171,12 @@ def test_the_kind_of_a_domain_with_branches_depends_on_the_columns_of_one(
     ("columns", "wins", "floor"),
     [
         ((None, 5, "3"), 6.0, FLOORS["few mixed"]),
-        ((None, None, None), 1.0, FLOORS["few"]),
+        ((None, None, None), 6.0, FLOORS["few"]),
         ((7, 5, "3"), 1.0, FLOORS["few"]),
         ((None, 5, *[None] * (FEW_COLUMNS - 2)), 2.0, FLOORS["medium"]),
     ],
 )
-def test_with_a_few_discrete_and_real_columns_the_local_expert_has_the_most_credit(
+def test_in_a_few_columns_unless_all_are_discrete_the_local_expert_has_the_most_credit(
     columns: tuple[int | str | None, ...],
     wins: float,
     floor: float,

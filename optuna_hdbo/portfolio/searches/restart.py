@@ -31,7 +31,7 @@ from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo.portfolio.credit import FEW_COLUMNS
-from optuna_hdbo.portfolio.credit import kind_of
+from optuna_hdbo.portfolio.credit import is_mixed
 from optuna_hdbo.portfolio.panel import WINDOW
 from optuna_hdbo.portfolio.panel import n_recent
 from optuna_hdbo.portfolio.searches import influence
@@ -226,10 +226,10 @@ def under_way(domain: Domain, seen: Observations, turn: Turn, memory: Memory) ->
 
 def _share(domain: Domain, first: Observations) -> float:
     """Return the share of the queries that searches afresh make while none was in vain."""
-    kind = kind_of(domain)
-    if kind == "few mixed":
+    if is_mixed(domain):
         return SHARE_OF_MIXED
-    return SHARE if kind != "few" or _is_refined(first) else SHARE_UNREFINED
+    few = domain.breadth < FEW_COLUMNS
+    return SHARE_UNREFINED if few and not _is_refined(first) else SHARE
 
 
 def _is_refined(first: Observations) -> bool:
