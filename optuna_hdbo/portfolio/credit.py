@@ -34,7 +34,7 @@ WORTHWHILE = 1e-3
 of the better half. Smaller gains refine what is known."""
 
 FEW_COLUMNS = 10
-"""Below this many columns the whole domain can be searched."""
+"""Below this many columns the whole domain can be searched: least shares are larger."""
 
 MANY_COLUMNS = 60
 """From this many columns on, and with branches, the local expert gets less credit."""
@@ -45,8 +45,7 @@ Kind = Literal["few", "few real", "few mixed", "medium", "many"]
 FLOORS: Mapping[Kind, float] = MappingProxyType(
     {"few": 0.1, "few real": 0.1, "few mixed": 0.04, "medium": 0.02, "many": 0.02}
 )
-"""Share of the queries that every expert makes at least. It is larger where there are few columns
-and the whole domain can be searched."""
+"""Share of the queries that every expert makes at least."""
 
 
 class Credit(NamedTuple):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import ClassVar
+from typing import Protocol
 
 from optuna_hdbo.samplers.base import MethodSampler
 
@@ -13,12 +16,18 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+class PublishedMethod(Protocol):
+    """A method with the settings of its paper."""
+
+    published: ClassVar[Mapping[str, Any]]
+
+
 class PublishedSampler(MethodSampler):
     """Base of the samplers whose method has a paper."""
 
     @staticmethod
     @abstractmethod
-    def _method_class() -> Any:
+    def _method_class() -> type[PublishedMethod]:
         """Import the method and its compiled code, which the package does not do by itself."""
 
     @classmethod

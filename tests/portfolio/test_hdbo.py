@@ -171,7 +171,7 @@ def test_the_kind_of_a_domain_with_branches_depends_on_the_columns_of_one(
     ("columns", "wins", "floor"),
     [
         ((None, 5, "3"), 6.0, FLOORS["few mixed"]),
-        ((None, None, None), 6.0, FLOORS["few"]),
+        ((None, None, None), 6.0, FLOORS["few real"]),
         ((7, 5, "3"), 1.0, FLOORS["few"]),
         ((None, 5, *[None] * (FEW_COLUMNS - 2)), 2.0, FLOORS["medium"]),
     ],
