@@ -241,6 +241,16 @@ def test_outliers_are_named(study: optuna.Study) -> None:
     assert "suggest: ..., 20, 21, 22, 23, 24, 25, 26, 27, 28, 29." in str(explain(study))
 
 
+def test_bent_parameters_are_named(study: optuna.Study) -> None:
+    for bends in ({"x": 2, "y": -1}, {}, {"y": -2}):
+        tell(study, 5.0, "global", {"scales": {"n": 40, "bends": bends}})
+        found = explain(study)
+        assert found.facts["bends"] == bends
+        text = str(found)
+        assert ("The low end of 'x' is stretched, as on a log scale." in text) == ("x" in bends)
+        assert ("The high end of 'y' is stretched, as on a log scale." in text) == ("y" in bends)
+
+
 def test_a_study_that_no_longer_improves(study: optuna.Study) -> None:
     for _ in range(20):
         tell(study, 5.0, "global")

@@ -20,6 +20,7 @@ from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
 from optuna_hdbo.portfolio import outliers
+from optuna_hdbo.portfolio import scales
 from optuna_hdbo.portfolio.experts import EXPERTS
 
 
@@ -46,6 +47,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
     found = (outliers.parsed(q.data.get(outliers.KEY)) for q in reversed(queries))
+    bends = (scales.parsed(q.data.get(scales.KEY)) for q in reversed(queries))
     lengths = (reported(q.trial, "region_length") for q in reversed(queries))
     facts = {
         "origins": origins,
@@ -56,6 +58,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "n_failed": sum(has_failed(q.trial) for q in queries),
         "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
         "outliers": next((numbers for _, numbers in filter(None, found)), []),
+        "bends": dict(next((bends for _, bends in filter(None, bends)), {})),
         "n_intervals": len(errors),
         "n_covered": sum(error <= HONEST for error in errors),
         "region_length": next((x for x in lengths if x is not None and x > 0.0), None),
@@ -122,6 +125,11 @@ def _told_models(facts: Mapping[str, Any]) -> str:
             f"Models leave out the values of {count(n, 'trial')}, which are far worse than the "
             f"others suggest: {'..., ' * (n > 10)}{told}."
         )
+    lines += [
+        f"The {'low' if bend > 0 else 'high'} end of {name!r} is stretched, as on a log scale."
+        for name, bend in facts["bends"].items()
+        if bend
+    ]
     n, covered = facts["n_intervals"], facts["n_covered"]
     if n:
         lines.append(

@@ -28,6 +28,8 @@ from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
 from optuna_hdbo.portfolio.panel import may_refine
 from optuna_hdbo.portfolio.quadratic import Quadratic
+from optuna_hdbo.portfolio.scales import KEY
+from optuna_hdbo.portfolio.scales import learned_scales
 from optuna_hdbo.portfolio.searches import branches
 from optuna_hdbo.portfolio.searches import few
 from optuna_hdbo.portfolio.searches import focused
@@ -40,7 +42,7 @@ SIDE = "box_side"
 
 
 VALLEY = "quadratic"
-"""The expert whose model tells a smooth valley, in which there are no boxes."""
+"""The expert whose model tells a smooth valley, in which there are no boxes and no scales."""
 
 
 class HDBO:
@@ -88,10 +90,20 @@ class HDBO:
         if seen.objectives is not None:
             return self._suggest_for_several(domain, seen, streams)
         memory = Memory(seen.records)
+        scales = learned_scales(domain, seen, memory)
+        if scales is None or self._is_in_valley(domain, seen):
+            return self._suggest_for_one(domain, seen, streams, memory)
+        asked = self._suggest_for_one(scales.inner, scales.view(seen), streams, memory)
+        rng = streams.generator(f"{self.name}:{KEY}", seen.step)
+        x = unknown_near(domain, scales.outward(asked.x), seen.known, rng)
+        return replace(asked, x=x)
+
+    def _suggest_for_one(
+        self, domain: Domain, seen: Observations, streams: Streams, memory: Memory
+    ) -> Suggestion:
         if not self._deterministic:
             seen = without_outliers(domain, seen, memory)
-        asked = self._suggest(domain, seen, streams)
-        return asked.keeping(memory.kept)
+        return self._suggest(domain, seen, streams).keeping(memory.kept)
 
     def _suggest_for_several(
         self, domain: Domain, seen: Observations, streams: Streams
@@ -184,6 +196,10 @@ class HDBO:
             for name in self.experts_for(domain)
             if EXPERTS[name].takes_over and self._everywhere.is_ready(name, domain, seen)
         )
+
+    def _is_in_valley(self, domain: Domain, seen: Observations) -> bool:
+        suits = EXPERTS[VALLEY].suits(domain)
+        return suits and self._valley.is_ready(VALLEY, domain, seen)
 
     @property
     def _may_begin_anew(self) -> bool:

@@ -20,17 +20,14 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fit import Tie
 from optuna_hdbo._core.gp.fit import fit
-from optuna_hdbo._core.gp.fitted import cold_lengthscale
-from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.fitted import has_passed
 from optuna_hdbo._core.gp.fitted import until_due
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
-from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.memory import Memory
-from optuna_hdbo._core.models.ensemble import FEW_MATTER
+from optuna_hdbo._core.models.ensemble import plain_model
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import standardise
@@ -123,12 +120,7 @@ class _Robust:
 
     def __init__(self, domain: Domain, X: FloatArray, y: FloatArray, poor: BoolArray) -> None:
         self.X, self.y, self.poor = X, y, poor
-        n_columns = min(len(domain), domain.breadth)
-        self.prior = Prior(FEW_MATTER.prior, n_columns)
-        lengthscale = cold_lengthscale(n_columns)
-        self.cold = cold_start(
-            domain, "matern52", FEW_MATTER.groups(domain), lengthscale, SMOOTH_NOISE
-        )
+        self.cold, self.prior = plain_model(domain, SMOOTH_NOISE)
 
     def left_out(self) -> BoolArray:
         """Mark what the likeliest robust fit leaves out, nothing if all values are likelier."""

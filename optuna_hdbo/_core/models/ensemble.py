@@ -118,6 +118,14 @@ FEW_MATTER_WARPED = Belief("dimension-scaled", warped=True)
 NONE_INTERACT_WARPED = Belief("inverse-square", separable=True, warped=True)
 
 
+def plain_model(domain: Domain, noise: float) -> tuple[Kernel, Prior]:
+    """Return a kernel from which a fit of all columns starts, and the prior of its parameters."""
+    n_columns = min(len(domain), domain.breadth)
+    groups, lengthscale = FEW_MATTER.groups(domain), cold_lengthscale(n_columns)
+    cold = cold_start(domain, "matern52", groups, lengthscale, noise)
+    return cold, Prior(FEW_MATTER.prior, n_columns)
+
+
 @dataclass(frozen=True, eq=False)
 class Believed:
     """A model's posterior under its belief.
