@@ -42,7 +42,7 @@ SIDE = "box_side"
 
 
 VALLEY = "quadratic"
-"""The expert whose model tells a smooth valley, in which there are no boxes and no scales."""
+"""The expert whose model tells a smooth valley, in which there are no boxes."""
 
 
 class HDBO:
@@ -91,7 +91,7 @@ class HDBO:
             return self._suggest_for_several(domain, seen, streams)
         memory = Memory(seen.records)
         scales = learned_scales(domain, seen, memory)
-        if scales is None or self._is_in_valley(domain, seen):
+        if scales is None:
             return self._suggest_for_one(domain, seen, streams, memory)
         asked = self._suggest_for_one(scales.inner, scales.view(seen), streams, memory)
         rng = streams.generator(f"{self.name}:{KEY}", seen.step)
@@ -196,10 +196,6 @@ class HDBO:
             for name in self.experts_for(domain)
             if EXPERTS[name].takes_over and self._everywhere.is_ready(name, domain, seen)
         )
-
-    def _is_in_valley(self, domain: Domain, seen: Observations) -> bool:
-        suits = EXPERTS[VALLEY].suits(domain)
-        return suits and self._valley.is_ready(VALLEY, domain, seen)
 
     @property
     def _may_begin_anew(self) -> bool:

@@ -35,11 +35,11 @@ from optuna_hdbo._core.outputs import warped_output
 KEY = "scales"
 """Key under which a record keeps the bends of columns."""
 
-FACTORS = (0.0, 30.0, 1000.0, -1000.0 / 1001.0, -30.0 / 31.0)
-"""The factor k of each bend 0, 1, 2, -2, -1: a value x becomes log1p(k x) / log1p(k). Positive
-bends stretch the low end of a range, and negative ones the high end in the same way."""
+FACTORS: Mapping[int, float] = {-2: -1000 / 1001, -1: -30 / 31, 0: 0.0, 1: 30.0, 2: 1000.0}
+"""The factor k of each bend: a value x becomes log1p(k x) / log1p(k). Positive bends stretch the
+low end of a range, and negative ones the high end in the same way."""
 
-MOST_BENT = 2
+MOST_BENT = max(FACTORS)
 
 GAIN, GAIN_PER_VALUE = 8.0, 0.2
 """By how much the log likelihood has to be larger where a column is bent first, and by how much
@@ -54,6 +54,11 @@ MOST_COLUMNS, LEAST_VALUES = 30, 8
 
 MOST_TRIED = 8
 """A search tries other bends of so many columns, those with the shortest lengthscales."""
+
+LEAST_NOISE = 0.01
+BOUNDS = Bounds(noise=(LEAST_NOISE, 1.0))
+"""Least noise for values of deviation 1. Smooth functions are explained so well that the last
+digits alone would bend them."""
 
 FIRST_STEPS, STEPS = 15, 4
 """Steps of the first fit of a search, and of that with another bend."""
@@ -188,11 +193,11 @@ def _likeliest(
     rows = np.unique(np.linspace(0, len(seen.values) - 1, MOST_SEARCHED).astype(np.int64))
     values = seen.modelled_values[rows]
     y = standardise(warped_output(values, skewed=seen.skewed)(values))[0]
-    cold, prior = plain_model(domain, 0.01)
+    cold, prior = plain_model(domain, LEAST_NOISE)
 
     def fitted(bends: list[int], start: Kernel, n_steps: int) -> tuple[Kernel, float]:
         X = Scales(domain, _factors(bends)).inward(seen.X[rows])
-        return fit(cold, X, y, prior=prior, bounds=Bounds(), starts=[start], n_steps=n_steps)
+        return fit(cold, X, y, prior=prior, bounds=BOUNDS, starts=[start], n_steps=n_steps)
 
     gain = max(GAIN, GAIN_PER_VALUE * len(rows))
     kernel, likelihood = fitted(bends, cold, FIRST_STEPS)

@@ -41,6 +41,7 @@ from optuna_hdbo.portfolio.scales import straightened
 
 
 DOMAIN = make_domain(None, None, None)
+PLANE = make_domain(None, None)
 UNIT = st.floats(0.0, 1.0)
 BEND = st.sampled_from(range(-2, 3))
 
@@ -286,20 +287,18 @@ def test_experts_are_asked_in_bent_columns(monkeypatch: pytest.MonkeyPatch) -> N
     assert asked[-1][1].X is seen.X
 
 
-@pytest.mark.parametrize("is_valley", [True, False])
-def test_in_a_valley_nothing_is_bent(is_valley: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Observations] = []
+def test_digits_of_smooth_functions_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the least noise, most studies of such a function with a constraint have a bend."""
+    kernels = []
 
-    def suggest(self: HDBO, domain: Domain, seen: Observations, *args: Any) -> Suggestion:
-        asked.append(seen)
-        return Suggestion(np.full(10, 0.5))
+    def fit(*args: Any, **settings: Any) -> Any:
+        kernels.append(true_fit(*args, **settings)[0])
+        return true_fit(*args, **settings)
 
-    monkeypatch.setattr(HDBO, "_suggest_for_one", suggest)
-    X = np.random.default_rng(0).random((120, 10))
-    values = bowl(X) if is_valley else np.cos(30.0 * X).sum(axis=1)
-    seen = Observations.from_arrays(X, values, records=recorded(120, {"x0": 2}))
-    HDBO().suggest(make_domain(*[None] * 10), seen, Streams(0))
-    assert (asked[0].X is X) == is_valley
+    monkeypatch.setattr(module, "fit", fit)
+    X = np.random.default_rng(0).random((40, 2))
+    assert found(Observations.from_arrays(X, np.sin(6.0 * X[:, 0]) + X[:, 1]), PLANE) == {}
+    assert min(kernel.noise for kernel in kernels) == pytest.approx(module.LEAST_NOISE)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="takes minutes")
