@@ -11,6 +11,7 @@ from collections.abc import Callable
 from collections.abc import Iterable
 from collections.abc import Sequence
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 from typing import TypeVar
 
@@ -236,3 +237,25 @@ def make_posterior(
     y = np.linalg.cholesky(K) @ rng.standard_normal(n)
     y = (y - y.mean()) / y.std()
     return Posterior(Factor(kernel, X), y), X, y
+
+
+def bowl(X: np.ndarray) -> np.ndarray:
+    """Return a smooth function of points (n, D) that is best at .4 everywhere."""
+    return np.asarray(-((X - 0.4) ** 2).sum(axis=1))
+
+
+def noisy_bowl(X: np.ndarray) -> np.ndarray:
+    return bowl(X) + 0.1 * np.random.default_rng(9).standard_normal(len(X))
+
+
+def fit_sizes(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[int]:
+    """Return a list that gets the number of points of every fit that a module makes."""
+    told: list[int] = []
+    true_fit = module.fit
+
+    def fit(template: Any, X: np.ndarray, *args: Any, **settings: Any) -> Any:
+        told.append(len(X))
+        return true_fit(template, X, *args, **settings)
+
+    monkeypatch.setattr(module, "fit", fit)
+    return told

@@ -212,6 +212,11 @@ def warped_output(values: FloatArray, *, skewed: bool = False) -> Output:
     return Output(float(centre), float(width), power, float(w.mean()), max(float(w.std()), 1e-9))
 
 
+def normalised(values: FloatArray, *, skewed: bool) -> FloatArray:
+    """Return finite values (n,) after :func:`warped_output`, with mean 0 and deviation 1."""
+    return standardise(warped_output(values, skewed=skewed)(values))[0]
+
+
 def _reduced(values: FloatArray, centre: float, width: float) -> FloatArray:
     halves = values / 2.0 - centre / 2.0  # the difference of the largest floats overflows
     with np.errstate(over="ignore"):  # by a tiny width

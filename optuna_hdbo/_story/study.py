@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
+from typing import TypeVar
 from typing import get_args
 
 from optuna_hdbo._core.acquisition.constraints import FAILURES
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 
+T = TypeVar("T")
+
 RECENT = 20
 """The last so many finished trials tell whether a study still improves."""
 
@@ -46,8 +50,6 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     improved = [[q.trial.number, q.expert or q.origin] for q in queries if q.improves]
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
-    found = (outliers.parsed(q.data.get(outliers.KEY)) for q in reversed(queries))
-    bends = (scales.parsed(q.data.get(scales.KEY)) for q in reversed(queries))
     lengths = (reported(q.trial, "region_length") for q in reversed(queries))
     facts = {
         "origins": origins,
@@ -57,8 +59,8 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "n_recent_improvements": sum(q.improves for q in recent),
         "n_failed": sum(has_failed(q.trial) for q in queries),
         "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
-        "outliers": next((numbers for _, numbers in filter(None, found)), []),
-        "bends": dict(next((bends for _, bends in filter(None, bends)), {})),
+        "outliers": _latest(queries, outliers.KEY, outliers.parsed) or [],
+        "bends": dict(_latest(queries, scales.KEY, scales.parsed) or {}),
         "n_intervals": len(errors),
         "n_covered": sum(error <= HONEST for error in errors),
         "region_length": next((x for x in lengths if x is not None and x > 0.0), None),
@@ -143,6 +145,14 @@ def _told_models(facts: Mapping[str, Any]) -> str:
         told = "; ".join(f"{belief} ({nats:+.1f} nats)" for belief, nats in best)
         lines.append(f"Beliefs of the global expert with the most evidence: {told}.")
     return "\n".join(lines)
+
+
+def _latest(
+    queries: list[Query], key: str, parse: Callable[[Any], tuple[int, T] | None]
+) -> T | None:
+    """Return what the last search under a key has found."""
+    found = (parse(q.data.get(key)) for q in reversed(queries))
+    return next((what for _, what in filter(None, found)), None)
 
 
 def _beliefs(queries: list[Query]) -> dict[str, float]:

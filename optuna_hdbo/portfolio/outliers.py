@@ -30,8 +30,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import plain_model
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import N_FIRST
-from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.outputs import normalised
 from optuna_hdbo.portfolio.experts import MOST_MODELLED_COLUMNS
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
 from optuna_hdbo.portfolio.steps import repeated
@@ -110,8 +109,7 @@ def parsed(data: Any) -> tuple[int, list[int]] | None:
 
 def outliers(domain: Domain, seen: Observations, poor: BoolArray) -> BoolArray:
     """Mark the outliers among the ``poor (n,)`` values, shape (n,)."""
-    values = seen.modelled_values
-    y = standardise(warped_output(values, skewed=seen.skewed)(values))[0]
+    y = normalised(seen.modelled_values, skewed=seen.skewed)
     return _Robust(domain, seen.X, y, poor).left_out()
 
 

@@ -28,8 +28,7 @@ from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import plain_model
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.outputs import normalised
 
 
 KEY = "scales"
@@ -62,6 +61,10 @@ digits alone would bend them."""
 
 FIRST_STEPS, STEPS = 15, 4
 """Steps of the first fit of a search, and of that with another bend."""
+
+
+_Fitted = tuple[list[int], Kernel, float]
+"""Bends, and the kernel and the log likelihood of a fit with them."""
 
 
 def bent(X: FloatArray, factors: FloatArray) -> FloatArray:
@@ -191,8 +194,7 @@ def _likeliest(
 ) -> list[int]:
     """Return the bends after a search that changes one column after another."""
     rows = np.unique(np.linspace(0, len(seen.values) - 1, MOST_SEARCHED).astype(np.int64))
-    values = seen.modelled_values[rows]
-    y = standardise(warped_output(values, skewed=seen.skewed)(values))[0]
+    y = normalised(seen.modelled_values[rows], skewed=seen.skewed)
     cold, prior = plain_model(domain, LEAST_NOISE)
 
     def fitted(bends: list[int], start: Kernel, n_steps: int) -> tuple[Kernel, float]:
@@ -202,18 +204,27 @@ def _likeliest(
     gain = max(GAIN, GAIN_PER_VALUE * len(rows))
     kernel, likelihood = fitted(bends, cold, FIRST_STEPS)
     order = np.argsort(kernel.lengthscales, kind="stable")
+    best = bends, kernel, likelihood
     for c in order[may_bend[order]][:MOST_TRIED].tolist():
-        best = bends, kernel, likelihood
-        for direction in (1, -1):
-            last, bend = likelihood, bends[c] + direction
-            while abs(bend) <= MOST_BENT:
-                changed = [*bends[:c], bend, *bends[c + 1 :]]
-                found, value = fitted(changed, kernel, STEPS)
-                if value > best[2]:
-                    best = changed, found, value
-                if value <= last:
-                    break
-                last, bend = value, bend + direction
-        if best[2] > likelihood + (0.0 if bends[c] else gain):
-            bends, kernel, likelihood = best
-    return bends
+        found = _climbed(c, best, fitted)
+        if found[2] > best[2] + (0.0 if best[0][c] else gain):
+            best = found
+    return best[0]
+
+
+def _climbed(
+    c: int, start: _Fitted, fitted: Callable[[list[int], Kernel, int], tuple[Kernel, float]]
+) -> _Fitted:
+    """Return the likeliest fit of those that rise from ``start`` as one column's bend changes."""
+    bends, kernel, likelihood = best = start
+    for direction in (1, -1):
+        last, bend = likelihood, bends[c] + direction
+        while abs(bend) <= MOST_BENT:
+            changed = [*bends[:c], bend, *bends[c + 1 :]]
+            found, value = fitted(changed, kernel, STEPS)
+            if value <= last:
+                break
+            if value > best[2]:
+                best = changed, found, value
+            last, bend = value, bend + direction
+    return best

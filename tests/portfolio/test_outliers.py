@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import optuna
 import pytest
 from exported import SAMPLERS
 from histories import INTERPRETED
+from histories import bowl
+from histories import fit_sizes
 from histories import make_domain
+from histories import noisy_bowl
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betaln
@@ -24,7 +26,6 @@ from sklearn.gaussian_process.kernels import Matern
 from optuna_hdbo import explain
 from optuna_hdbo._core import outputs
 from optuna_hdbo._core.domain import Condition
-from optuna_hdbo._core.gp.fit import fit as true_fit
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -39,16 +40,8 @@ DOMAIN = make_domain(None, None, None)
 WRONG = (12, 30, 44)
 
 
-def bowl(X: np.ndarray) -> np.ndarray:
-    return np.asarray(-((X - 0.4) ** 2).sum(axis=1))
-
-
 def waves(X: np.ndarray) -> np.ndarray:
     return np.asarray(np.cos(25.0 * X).sum(axis=1) - 3.0 * ((X - 0.4) ** 2).sum(axis=1))
-
-
-def noise(X: np.ndarray) -> np.ndarray:
-    return bowl(X) + 0.1 * np.random.default_rng(9).standard_normal(len(X))
 
 
 def study(
@@ -75,14 +68,7 @@ def found(seen: Observations) -> list[int]:
 @pytest.fixture
 def n_fitted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the number of points of every fit."""
-    told: list[int] = []
-
-    def fit(template: Any, X: np.ndarray, *args: Any, **settings: Any) -> Any:
-        told.append(len(X))
-        return true_fit(template, X, *args, **settings)
-
-    monkeypatch.setattr(module, "fit", fit)
-    return told
+    return fit_sizes(monkeypatch, module)
 
 
 @given(st.integers(0, 10**6), st.sets(st.integers(0, 29), min_size=1, max_size=6))
@@ -92,7 +78,7 @@ def test_values_that_are_too_poor_are_found(seed: int, wrong: set[int]) -> None:
     assert set(found(study(wrong=rows, seed=seed))) == set(rows)
 
 
-@pytest.mark.parametrize("f", [bowl, waves, noise])
+@pytest.mark.parametrize("f", [bowl, waves, noisy_bowl])
 def test_in_ordinary_studies_there_are_none(f: Callable[[np.ndarray], np.ndarray]) -> None:
     for seed in range(4 if INTERPRETED else 20):
         assert found(study(f, (), seed=seed)) == []

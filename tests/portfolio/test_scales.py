@@ -11,7 +11,10 @@ import numpy as np
 import optuna
 import pytest
 from histories import INTERPRETED
+from histories import bowl
+from histories import fit_sizes
 from histories import make_domain
+from histories import noisy_bowl
 from hypothesis import given
 from hypothesis import strategies as st
 from optuna.distributions import FloatDistribution
@@ -46,16 +49,8 @@ UNIT = st.floats(0.0, 1.0)
 BEND = st.sampled_from(range(-2, 3))
 
 
-def bowl(X: np.ndarray) -> np.ndarray:
-    return np.asarray(-((X - 0.4) ** 2).sum(axis=1))
-
-
 def waves(X: np.ndarray) -> np.ndarray:
     return np.asarray(np.cos(9.0 * X).sum(axis=1) - 3.0 * ((X - 0.4) ** 2).sum(axis=1))
-
-
-def noise(X: np.ndarray) -> np.ndarray:
-    return bowl(X) + 0.1 * np.random.default_rng(9).standard_normal(len(X))
 
 
 def in_logs(X: np.ndarray) -> np.ndarray:
@@ -86,14 +81,7 @@ def recorded(n: Any, bends: Any) -> list[Record]:
 @pytest.fixture
 def n_fits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that gets the number of points of every fit."""
-    told: list[int] = []
-
-    def fit(template: Any, X: np.ndarray, *args: Any, **settings: Any) -> Any:
-        told.append(len(X))
-        return true_fit(template, X, *args, **settings)
-
-    monkeypatch.setattr(module, "fit", fit)
-    return told
+    return fit_sizes(monkeypatch, module)
 
 
 @given(UNIT, BEND)
@@ -126,7 +114,7 @@ def test_columns_that_matter_near_one_end_are_found() -> None:
         assert bends["x2"] < 0
 
 
-@pytest.mark.parametrize("f", [bowl, waves, noise])
+@pytest.mark.parametrize("f", [bowl, waves, noisy_bowl])
 def test_in_ordinary_studies_none_is_bent(f: Callable[[np.ndarray], np.ndarray]) -> None:
     for seed in range(4 if INTERPRETED else 20):
         assert found(study(f, seed=seed)) == {}
@@ -292,8 +280,8 @@ def test_digits_of_smooth_functions_do_not_count(monkeypatch: pytest.MonkeyPatch
     kernels = []
 
     def fit(*args: Any, **settings: Any) -> Any:
-        kernels.append(true_fit(*args, **settings)[0])
-        return true_fit(*args, **settings)
+        kernels.append((fitted := true_fit(*args, **settings))[0])
+        return fitted
 
     monkeypatch.setattr(module, "fit", fit)
     X = np.random.default_rng(0).random((40, 2))
