@@ -239,13 +239,13 @@ def make_posterior(
     return Posterior(Factor(kernel, X), y), X, y
 
 
-def bowl(X: np.ndarray) -> np.ndarray:
-    """Return a smooth function of points (n, D) that is best at .4 everywhere."""
+def bowl_at(X: np.ndarray) -> np.ndarray:
+    """Return a bowl at points (n, D), best at .4 in every column."""
     return np.asarray(-((X - 0.4) ** 2).sum(axis=1))
 
 
 def noisy_bowl(X: np.ndarray) -> np.ndarray:
-    return bowl(X) + 0.1 * np.random.default_rng(9).standard_normal(len(X))
+    return bowl_at(X) + 0.1 * np.random.default_rng(9).standard_normal(len(X))
 
 
 def fit_sizes(monkeypatch: pytest.MonkeyPatch, module: ModuleType) -> list[int]:

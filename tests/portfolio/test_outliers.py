@@ -11,7 +11,7 @@ import optuna
 import pytest
 from exported import SAMPLERS
 from histories import INTERPRETED
-from histories import bowl
+from histories import bowl_at
 from histories import fit_sizes
 from histories import make_domain
 from histories import noisy_bowl
@@ -45,7 +45,7 @@ def waves(X: np.ndarray) -> np.ndarray:
 
 
 def study(
-    f: Callable[[np.ndarray], np.ndarray] = bowl,
+    f: Callable[[np.ndarray], np.ndarray] = bowl_at,
     wrong: tuple[int, ...] = WRONG,
     n: int = 60,
     seed: int = 0,
@@ -78,14 +78,14 @@ def test_values_that_are_too_poor_are_found(seed: int, wrong: set[int]) -> None:
     assert set(found(study(wrong=rows, seed=seed))) == set(rows)
 
 
-@pytest.mark.parametrize("f", [bowl, waves, noisy_bowl])
+@pytest.mark.parametrize("f", [bowl_at, waves, noisy_bowl])
 def test_in_ordinary_studies_there_are_none(f: Callable[[np.ndarray], np.ndarray]) -> None:
     for seed in range(4 if INTERPRETED else 20):
         assert found(study(f, (), seed=seed)) == []
 
 
 def test_values_of_many_magnitudes_do_not_hide_them() -> None:
-    seen = study(lambda X: -np.exp(-8.0 * bowl(X)), ())
+    seen = study(lambda X: -np.exp(-8.0 * bowl_at(X)), ())
     values = seen.values.copy()
     values[list(WRONG)] = np.median(values[1::2])
     assert found(replace(seen, values=values)) == list(WRONG)
@@ -113,7 +113,7 @@ def test_values_that_are_better_than_the_first_ones_are_believed(
     X = study().X
     X[: outputs.N_FIRST] = 1.0 - 0.2 * X[: outputs.N_FIRST]
     X[outputs.N_FIRST :] = 0.4 + 0.1 * (X[outputs.N_FIRST :] - 0.4)
-    values = bowl(X)
+    values = bowl_at(X)
     values[list(WRONG)] = values[: outputs.N_FIRST].max() + gap
     assert found(Observations.from_arrays(X, values)) == rows
 

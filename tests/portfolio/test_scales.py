@@ -11,7 +11,7 @@ import numpy as np
 import optuna
 import pytest
 from histories import INTERPRETED
-from histories import bowl
+from histories import bowl_at
 from histories import fit_sizes
 from histories import make_domain
 from histories import noisy_bowl
@@ -58,7 +58,7 @@ def in_logs(X: np.ndarray) -> np.ndarray:
     U = np.column_stack(
         [np.log10(X[:, 0] + 1e-3) / 3.0 + 1.0, X[:, 1], -np.log10(1.001 - X[:, 2]) / 3.0]
     )
-    return bowl(U)
+    return bowl_at(U)
 
 
 def study(f: Callable[[np.ndarray], np.ndarray], n: int = 60, seed: int = 0) -> Observations:
@@ -114,7 +114,7 @@ def test_columns_that_matter_near_one_end_are_found() -> None:
         assert bends["x2"] < 0
 
 
-@pytest.mark.parametrize("f", [bowl, waves, noisy_bowl])
+@pytest.mark.parametrize("f", [bowl_at, waves, noisy_bowl])
 def test_in_ordinary_studies_none_is_bent(f: Callable[[np.ndarray], np.ndarray]) -> None:
     for seed in range(4 if INTERPRETED else 20):
         assert found(study(f, seed=seed)) == {}
@@ -128,7 +128,7 @@ def test_a_bend_of_no_use_is_taken_back() -> None:
 
 
 def test_bends_are_recalled_between_searches(n_fits: list[int]) -> None:
-    seen = study(bowl)
+    seen = study(bowl_at)
     for n, is_due in [(47, False), (46, True), (61, True)]:  # 46 and .3 times as many are 59
         n_fits.clear()
         memory = Memory(recorded(n, {"x1": -1, "z": 2}))
@@ -145,7 +145,7 @@ def test_a_search_with_all_that_it_uses_is_the_last(
     n: int, is_due: bool, n_fits: list[int]
 ) -> None:
     memory = Memory(recorded(n, {"x1": 1}))
-    learned_scales(DOMAIN, study(bowl, n=350), memory)
+    learned_scales(DOMAIN, study(bowl_at, n=350), memory)
     assert bool(n_fits) == is_due
 
 
@@ -169,7 +169,7 @@ def test_a_search_has_some_of_many_observations(n_fits: list[int]) -> None:
 )
 def test_records_that_cannot_be_believed_bend_nothing(data: object) -> None:
     memory = Memory([Record(59, "complete", {KEY: data})])
-    assert learned_scales(DOMAIN, study(bowl), memory) is None
+    assert learned_scales(DOMAIN, study(bowl_at), memory) is None
     assert memory.kept[KEY] == {"n": 60, "bends": {}}
 
 
@@ -265,7 +265,7 @@ def test_experts_are_asked_in_bent_columns(monkeypatch: pytest.MonkeyPatch) -> N
         return Suggestion(np.array([0.5, 0.25, 0.5]))
 
     monkeypatch.setattr(HDBO, "_suggest_for_one", suggest)
-    seen = replace(study(bowl), records=recorded(60, {"x0": 2}))
+    seen = replace(study(bowl_at), records=recorded(60, {"x0": 2}))
     x = HDBO().suggest(DOMAIN, seen, Streams(0)).x
     np.testing.assert_allclose(x, [(math.sqrt(1001.0) - 1.0) / 1000.0, 0.25, 0.5])
     (domain, shown), *_ = asked
