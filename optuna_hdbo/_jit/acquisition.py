@@ -47,6 +47,39 @@ class Model(NamedTuple):
     alpha: np.ndarray
 
 
+class Terms(NamedTuple):
+    """Several acquisitions, whose sum compiled loops climb.
+
+    Arrays have a row for each term. Where a term has less than another one, zeros fill its row.
+
+    Parameters
+    ----------
+    shapes : IntArray, shape (T, 6)
+        The number of points n, of features C and of groups M, whether the features are mixtures
+        of all columns, the kernel's kind, and the acquisition's code.
+    columns : IntArray, shape (T, C)
+        The column of each feature.
+    starts : IntArray, shape (T, M + 1)
+    p : FloatArray, shape (T, 2 or 3)
+    scales, hamming, inverse, alpha : FloatArray, shapes (T, M), (T, C), (T, C) and (T, n)
+    F, linv : FloatArray, shapes (T, C, n) and (T, n, n)
+    root : FloatArray, shape (T, C, C)
+        What features are of all columns, where they are mixtures.
+    """
+
+    shapes: np.ndarray
+    columns: np.ndarray
+    starts: np.ndarray
+    p: np.ndarray
+    scales: np.ndarray
+    hamming: np.ndarray
+    inverse: np.ndarray
+    alpha: np.ndarray
+    F: np.ndarray
+    linv: np.ndarray
+    root: np.ndarray
+
+
 @inlined
 def upper_tail(z):
     """Return the log probability that a standard normal exceeds z, and the density over it."""
@@ -179,6 +212,49 @@ def evaluate(model, f, code, p, work, with_gradient, grad):
             w[b] -= s * row[b]
     pull_back(kernel, F, f, w, n, r2, grad)
     return value
+
+
+@compiled
+def mix(root, x, f):
+    """Write the features ``f (C,)`` of a point, root^T x."""
+    for c in range(len(f)):
+        f[c] = 0.0
+    for d in range(len(x)):
+        for c in range(len(f)):
+            f[c] += root[d, c] * x[d]
+
+
+@compiled
+def evaluate_sum(terms, x, units, work, f, part, grad):
+    """Return a sum of acquisitions at a point; write its gradient by the columns to ``grad (D,)``.
+
+    ``x (D,)`` is the point and ``units (D,)`` are the inverse units of the gradient. ``work (4,
+    n)``, ``f (D,)`` and ``part (D,)`` are work space.
+    """
+    full = np.bool_(True)  # a literal argument would compile the callee once more
+    total = 0.0
+    for c in range(len(grad)):
+        grad[c] = 0.0
+    for t in range(len(terms.shapes)):
+        shape, columns = terms.shapes[t], terms.columns[t]
+        inverse, root = terms.inverse[t], terms.root[t]
+        scales, alpha = terms.scales[t, : shape[2]], terms.alpha[t, : shape[0]]
+        kernel = Covariance(shape[4], terms.hamming[t], terms.starts[t], scales, inverse)
+        mixes = shape[3] > 0
+        if mixes:
+            mix(root, x, f)
+        else:
+            for c in range(shape[1]):
+                f[c] = x[columns[c]] * inverse[c]
+        model = Model(kernel, terms.F[t], terms.linv[t], alpha)
+        total += evaluate(model, f, shape[5], terms.p[t], work, full, part)
+        for c in range(shape[1]):
+            if mixes:
+                for d in range(len(x)):
+                    grad[d] += root[d, c] * part[c] / units[d]
+            else:
+                grad[columns[c]] += inverse[c] * part[c] / units[columns[c]]
+    return total
 
 
 @compiled

@@ -18,6 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from optuna_hdbo._jit.acquisition import evaluate
+from optuna_hdbo._jit.acquisition import evaluate_sum
+from optuna_hdbo._jit.acquisition import mix
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
 
@@ -33,16 +35,35 @@ N_LENGTHS = 20
 
 
 @compiled
-def ascend(model, root, free, code, p, x, n_steps, tol):
-    """Climb from every row of ``x (S, C)``, in place, and return the values reached (S,).
+def ascend(one, several, inverse, free, x, n_steps, tol):
+    """Climb from every row of ``x (S, D)``, in place, and return the values reached (S,).
 
-    ``root (C, C)`` is what features are of all columns, empty where each is that of one column
-    times ``model.kernel.inverse``. ``free (C,)`` marks what may move. A climb ends where no
-    component of the gradient exceeds ``tol`` or a step gains less than a hundredth of it.
+    Numba compiles this for one acquisition and, where there are constraints, for several.
+
+    Parameters
+    ----------
+    one : tuple or None
+        The acquisition to climb: its model, what features are of all columns ``(D, D)``, the code
+        and ``p``. The second is empty where features are columns in their units.
+    several : Terms or None
+        Acquisitions whose sum is to be climbed.
+    inverse : FloatArray, shape (D,)
+        Inverse units of the columns.
+    free : BoolArray, shape (D,)
+        The columns that may move.
+    x : FloatArray, shape (S, D)
+    n_steps : int
+    tol : float
+        A climb ends where no component of the gradient exceeds this or a step gains less than a
+        hundredth of it.
     """
-    inverse = model.kernel.inverse
+    n = 0
+    if one is not None:
+        n = len(one[0].alpha)
+    if several is not None:
+        n = several.alpha.shape[1]
     n_columns = x.shape[1]
-    work, f, mixed = np.empty((4, len(model.alpha))), np.empty(n_columns), np.empty(n_columns)
+    work, f, part = np.empty((4, n)), np.empty(n_columns), np.empty(n_columns)
     grad, new_grad = np.empty(n_columns), np.empty(n_columns)
     here, there, step = np.empty(n_columns), np.empty(n_columns), np.empty(n_columns)
     ds, dg = np.empty((N_PAIRS, n_columns)), np.empty((N_PAIRS, n_columns))
@@ -53,7 +74,7 @@ def ascend(model, root, free, code, p, x, n_steps, tol):
         for c in range(n_columns):  # loops: numba compiles array assignment for a second
             here[c] = x[i, c]
             f[c] = here[c] * inverse[c]
-        value = height(model, root, here, f, code, p, work, full, grad, mixed)
+        value = height(one, several, here, inverse, work, f, part, full, grad)
         stored = np.int64(0)  # no literal, as above
         for _ in range(n_steps):
             largest = project(here, grad, free, step)
@@ -73,7 +94,7 @@ def ascend(model, root, free, code, p, x, n_steps, tol):
                 moved, promised = move(here, grad, free, step, length, inverse, there, f)
                 if moved < 1e-12:
                     break
-                new_value = height(model, root, there, f, code, p, work, full, new_grad, mixed)
+                new_value = height(one, several, there, inverse, work, f, part, full, new_grad)
                 improved = new_value >= value + 1e-4 * promised and promised > 0.0
                 if improved:
                     break
@@ -98,28 +119,22 @@ def ascend(model, root, free, code, p, x, n_steps, tol):
 
 
 @inlined
-def height(model, root, x, f, code, p, work, full, grad, mixed):
-    """Return the value at a point and write the gradient by the columns, in units of these.
+def height(one, several, x, inverse, work, f, part, full, grad):
+    """Return the value at a point and write the gradient by the columns, in their units.
 
-    ``f (C,)`` has the features of the point, unless they are of all columns. ``mixed (C,)`` is
-    work space.
+    For one acquisition, ``f (D,)`` has the features unless these are mixtures of all columns.
     """
-    if len(root) > 0:
-        mix(root, x, f)
-    value = evaluate(model, f, code, p, work, full, grad)
-    if len(root) > 0:
-        unmix(root, model.kernel.inverse, grad, mixed)
+    value = 0.0
+    if one is not None:
+        model, root, code, p = one
+        if len(root) > 0:
+            mix(root, x, f)
+        value = evaluate(model, f, code, p, work, full, grad)
+        if len(root) > 0:
+            unmix(root, inverse, grad, part)
+    if several is not None:
+        value = evaluate_sum(several, x, inverse, work, f, part, grad)
     return value
-
-
-@compiled
-def mix(root, x, f):
-    """Write the features ``f (C,)`` of a point, root^T x."""
-    for c in range(len(f)):
-        f[c] = 0.0
-    for d in range(len(x)):
-        for c in range(len(f)):
-            f[c] += root[d, c] * x[d]
 
 
 @compiled

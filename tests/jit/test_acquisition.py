@@ -52,7 +52,15 @@ def ascend(
     post: Posterior, code: int, x: np.ndarray, free: np.ndarray, n_steps: int = 60
 ) -> np.ndarray:
     root = post.kernel.root
-    return ascent.ascend(model(post), root, free, code, np.array(P[code]), x, n_steps, 1e-6)
+    return ascent.ascend(
+        (model(post), root, code, np.array(P[code])),
+        None,
+        post.kernel.covariance.inverse,
+        free,
+        x,
+        n_steps,
+        1e-6,
+    )
 
 
 def slow(post: Posterior, kernel: Kernel | None = None) -> tuple[Any, ...]:
@@ -229,7 +237,15 @@ def test_ascend_mixes_columns() -> None:
     mixed[:] = plain
     free, p, root = np.ones(5, np.bool_), np.array(P[jit.UCB]), np.diag(post.kernel.inverse)
     ascend(post, jit.UCB, plain, free)
-    ascent.ascend(model(post), root, free, jit.UCB, p, mixed, 60, 1e-6)
+    ascent.ascend(
+        (model(post), root, jit.UCB, p),
+        None,
+        post.kernel.covariance.inverse,
+        free,
+        mixed,
+        60,
+        1e-6,
+    )
     np.testing.assert_allclose(mixed, plain, atol=1e-6)
 
 

@@ -15,9 +15,11 @@ from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.descent import descended
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.posterior import PosteriorAt
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._jit import acquisition as jit
 from optuna_hdbo._jit.ascent import ascend
 
@@ -158,9 +160,8 @@ class Analytic:
         columns = self.kernel.columns
         climbed = np.ascontiguousarray(X[:, columns])
         model, p = self.model, np.array(self.p)
-        values = ascend(
-            model, self.kernel.root, free[columns], self.code, p, climbed, n_steps, tol
-        )
+        one = model, self.kernel.root, self.code, p
+        values = ascend(one, None, model.kernel.inverse, free[columns], climbed, n_steps, tol)
         X = X.copy()
         X[:, columns] = climbed
         return X, values
@@ -218,8 +219,36 @@ class Sum:
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
-        units = units_of([term.kernel for term in self.terms])
-        return climb_together(self.slopes, X, free, units, n_steps, tol)
+        kernels = [term.kernel for term in self.terms]
+        units = units_of(kernels)
+        if not all(kernel.is_compiled for kernel in kernels):
+            return climb_together(self.slopes, X, free, units, n_steps, tol)
+        X = X.copy()
+        return X, ascend(None, self.compiled_terms, 1.0 / units, free, X, n_steps, tol)
+
+    @cached_property
+    def compiled_terms(self) -> jit.Terms:
+        """The terms as compiled loops read them."""
+        return jit.Terms(*map(_stacked, zip(*map(_arrays, self.terms), strict=True)))
+
+
+def _arrays(term: Analytic) -> tuple[FloatArray | IntArray, ...]:
+    """Return the row of a term in each array of :class:`jit.Terms`."""
+    model, kernel = term.model, term.kernel
+    n = len(model.alpha)
+    shape = n, len(model.F), len(kernel.scales), len(kernel.root) > 0, kernel.code, term.code
+    covariance = kernel.starts, np.array(term.p), kernel.scales, kernel.hamming, kernel.inverse
+    linv = model.linv[:n, :n]
+    return np.array(shape), kernel.columns, *covariance, model.alpha, model.F, linv, kernel.root
+
+
+def _stacked(rows: Sequence[FloatArray]) -> FloatArray:
+    """Return arrays as the rows of one, filled with zeros where they are smaller."""
+    largest = np.max([row.shape for row in rows], axis=0)
+    out = np.zeros((len(rows), *largest), rows[0].dtype)
+    for into, row in zip(out, rows, strict=True):
+        into[tuple(map(slice, row.shape))] = row
+    return out
 
 
 def climbed_from(

@@ -245,14 +245,7 @@ class SubspaceMaximiser:
         inverse = np.append(kernel.inverse[columns], 1.0)
         small = Covariance(kernel.code, hamming, np.array([0, d + 1]), kernel.scales, inverse)
         start = np.append(y, 0.0)[None]
-        values = ascend(
-            Model(small, F, posterior.linv, posterior.alpha),
-            kernel.root,
-            np.append(moves, False),
-            term.code,
-            np.array(term.p),
-            start,
-            self.effort.n_steps,
-            1e-6,
-        )
+        model = Model(small, F, posterior.linv, posterior.alpha)
+        one, free = (model, kernel.root, term.code, np.array(term.p)), np.append(moves, False)
+        values = ascend(one, None, inverse, free, start, self.effort.n_steps, 1e-6)
         return float(values[0]), start[0, :d]
