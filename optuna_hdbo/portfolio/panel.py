@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from typing import Literal
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.constraints import fits_of_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.methods.base import Domain
@@ -85,12 +87,15 @@ class Panel:
         best = seen.X[int(np.argmax(merit))]
         rates = {name: credit.rate(earned[name], prior[name]) for name in names}
         first: tuple[str, Suggestion] | None = None
+        fits: dict[str, Any] = {}  # those of experts whose points are not used serve, too
         for name in self._ready(
             credit.order(earned, prior, rng, credit.FLOORS[kind]), domain, seen
         ):
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
+            fits |= fits_of_constraints(suggestion.record)
+            suggestion = suggestion.keeping(fits)
             if first is None:
                 first = name, suggestion
             if may_refine or not near:
@@ -98,7 +103,8 @@ class Panel:
         assert first is not None
         name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)
-        return _signed(name, Suggestion(x, suggestion.record), "elsewhere", rates)
+        record = suggestion.keeping(fits).record
+        return _signed(name, Suggestion(x, record), "elsewhere", rates)
 
     def _takes_part(self, name: str, domain: Domain, seen: Observations) -> bool:
         expert = EXPERTS[name]

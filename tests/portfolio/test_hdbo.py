@@ -272,6 +272,40 @@ def test_within_the_budget_the_first_expert_decides() -> None:
     assert suggestion.record["stays"] == 10  # what the expert recorded is kept
 
 
+class Knows(Stays):
+    """An expert that never leaves the best point, or goes far away, and models a constraint."""
+
+    def __init__(self, key: str, goes: bool = False) -> None:
+        super().__init__()
+        self._key, self._goes = key, goes
+
+    def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
+        x = np.full(len(domain), 0.9) if self._goes else super().suggest(domain, seen, streams).x
+        return Suggestion(x, {self._key: 1, f"own {self._key}": 2})
+
+
+@pytest.mark.parametrize("goes", [False, True], ids=["all refine", "one goes elsewhere"])
+def test_fits_of_constraints_are_kept_whosever_point_is_used(goes: bool) -> None:
+    ledger = Ledger.started(make_domain(None, None), 10)
+    method = HDBO(experts=["local", "tree"])
+    experts = {"local": Knows("constraint0"), "tree": Knows("failures", goes)}
+    asked = method._everywhere
+    asked.experts = experts
+    suggestion = asked.suggest(
+        ledger.domain,
+        ledger.seen(),
+        Streams(0),
+        ("local", "tree"),
+        kind=kind_of(ledger.domain),
+        may_refine=False,
+    )
+    assert [expert.n_asked for expert in experts.values()] == [1, 0 if goes else 1]
+    assert suggestion.record is not None
+    assert suggestion.record["constraint0"] == suggestion.record["failures"] == 1
+    used = "failures" if goes else "constraint0"
+    assert {key for key in suggestion.record if key.startswith("own")} == {f"own {used}"}
+
+
 @pytest.mark.parametrize(
     "experts", ["local", [], ["nobody"], ["local", "local"], 3, [3], ("tree", None)]
 )

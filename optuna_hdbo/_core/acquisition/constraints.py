@@ -5,9 +5,11 @@ That a trial must not fail is one more constraint, where failures depend on the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +32,8 @@ CONSTRAINT_GROWTH = 0.08
 """A new fit of a constraint is due when observations have grown by this share."""
 
 
-FAILURES = "failures"
-"""First part of the keys under which fits of failures are recorded."""
+FAILURES, CONSTRAINT = "failures", "constraint"
+"""What the keys begin with under which fits of failures and of constraints are recorded."""
 
 BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
 """The models of a constraint. Values that grow by orders of magnitude away from the border, such
@@ -41,6 +43,11 @@ digits. So both are kept, and warped values are used where they predict better."
 LEAD = 10.0
 """Nats that warped values have to be ahead by. With 0 and 5 they were also used for some smooth
 constraints, where the last digits were lost."""
+
+
+def fits_of_constraints(record: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the entries of a suggestion's record that every method reads."""
+    return {k: v for k, v in (record or {}).items() if k.startswith((FAILURES, CONSTRAINT))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +124,7 @@ class ConstraintModels:
         self, j: int, domain: Domain, part: Observations, memory: Memory
     ) -> tuple[Posterior, float]:
         """Return the posterior of constraint j, and the largest value that it admits."""
-        ensemble = self._ensemble(f"constraint{j}")
+        ensemble = self._ensemble(f"{CONSTRAINT}{j}")
         plain, warped = (
             ensemble.believed(domain, part, belief, memory, CONSTRAINT_GROWTH, compared=True)
             for belief in BELIEFS
