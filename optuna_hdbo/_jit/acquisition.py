@@ -258,17 +258,19 @@ def evaluate_sum(terms, x, units, work, f, part, grad):
 
 
 @compiled
+def evaluate_sums(terms, X, units, out, grad):
+    """Write :func:`evaluate_sum` at points ``X (m, D)`` to ``out (m,)`` and ``grad (m, D)``."""
+    work = np.empty((4, terms.alpha.shape[1]))
+    f, part = np.empty(len(units)), np.empty(len(units))
+    for i in range(len(out)):
+        out[i] = evaluate_sum(terms, X[i], units, work, f, part, grad[i])
+
+
+@compiled
 def utilities(code, p, mean, var, out):
     """Write the acquisition values of posterior means and variances (m,) to ``out (m,)``."""
     for i in range(len(mean)):
         out[i] = utility(code, p, mean[i], var[i])[0]
-
-
-@compiled
-def slopes_of_utilities(code, p, mean, var, out, by_mean, by_var):
-    """Write acquisition values and their derivatives, of means and variances (m,), to arrays."""
-    for i in range(len(mean)):
-        out[i], by_mean[i], by_var[i] = utility(code, p, mean[i], var[i])
 
 
 @compiled

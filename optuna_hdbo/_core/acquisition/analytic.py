@@ -140,11 +140,9 @@ class Analytic:
 
     def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the values at points (m, D), shape (m,), and their gradients (m, D)."""
-        here = PosteriorAt(self.posterior, X, self.kernel)
-        values, by_mean, by_variance = np.empty((3, len(X)))
-        jit.slopes_of_utilities(
-            self.code, np.array(self.p), here.mean, here.variance, values, by_mean, by_variance
-        )
+        here, p = PosteriorAt(self.posterior, X, self.kernel), np.array(self.p)
+        found = [jit.utility(self.code, p, *at) for at in np.c_[here.mean, here.variance]]
+        values, by_mean, by_variance = np.array(found).T
         return values, here.gradients(by_mean, by_variance)
 
     def ascend(
@@ -209,6 +207,10 @@ class Sum:
     def slopes(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the values at points (m, D), shape (m,), and their gradients (m, D)."""
         values, gradients = np.zeros(len(X)), np.zeros(X.shape)
+        if self.is_compiled:
+            X, units = np.ascontiguousarray(X), np.ones(X.shape[1])
+            jit.evaluate_sums(self.compiled_terms, X, units, values, gradients)
+            return values, gradients
         for term in self.terms:
             height, by_column = term.slopes(X)
             values += height
@@ -219,12 +221,16 @@ class Sum:
         self, X: FloatArray, free: BoolArray, n_steps: int = 50, tol: float = 1e-5
     ) -> tuple[FloatArray, FloatArray]:
         """Climb from each of the points (S, D) along the columns marked ``free (D,)``."""
-        kernels = [term.kernel for term in self.terms]
-        units = units_of(kernels)
-        if not all(kernel.is_compiled for kernel in kernels):
+        units = units_of([term.kernel for term in self.terms])
+        if not self.is_compiled:
             return climb_together(self.slopes, X, free, units, n_steps, tol)
         X = X.copy()
         return X, ascend(None, self.compiled_terms, 1.0 / units, free, X, n_steps, tol)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether compiled loops can take all terms."""
+        return len(self.terms) > 0 and all(term.kernel.is_compiled for term in self.terms)
 
     @cached_property
     def compiled_terms(self) -> jit.Terms:

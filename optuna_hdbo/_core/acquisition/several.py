@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
+from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.climb import climb_together
 from optuna_hdbo._core.acquisition.climb import units_of
 from optuna_hdbo._core.domain import BoolArray
@@ -20,6 +21,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.fronts import Boxes
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.posterior import PosteriorAt
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._jit import hypervolume as jit
 
 
@@ -135,11 +137,12 @@ class SeveralObjectives:
         at, (values, by_mean, by_variance) = self._improvement(X)
         for j, here in enumerate(at):
             gradients += here.gradients(by_mean[:, j], by_variance[:, j])
-        for term in self.feasible:
-            height, by_column = term.slopes(X)
-            values += height
-            gradients += by_column
-        return values, gradients
+        feasible, by_column = self._feasibility.slopes(X)
+        return values + feasible, gradients + by_column
+
+    @cached_property
+    def _feasibility(self) -> Sum:
+        return Sum(self.feasible)
 
     def _improvement(self, X: FloatArray) -> tuple[list[PosteriorAt], Slopes]:
         at = [PosteriorAt(posterior, X) for posterior in self.posteriors]

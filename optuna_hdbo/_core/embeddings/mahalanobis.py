@@ -278,18 +278,10 @@ class Averaged:
         means = np.array([here.mean for _, here in at])
         mean = means.mean(axis=0)
         variance = np.array([here.variance for _, here in at]).mean(axis=0) + means.var(axis=0)
-        value, by_mean, by_variance = np.empty((3, 1))
-        jit.slopes_of_utilities(
-            jit.LOG_EI,
-            np.array([self.incumbent, 0.0]),
-            mean,
-            variance,
-            value,
-            by_mean,
-            by_variance,
-        )
+        p = np.array([self.incumbent, 0.0])
+        value, by_mean, by_variance = jit.utility(jit.LOG_EI, p, mean[0], variance[0])
         gradient = np.zeros_like(y)
         for root, here in at:
             by_part = by_mean + 2.0 * (here.mean - mean) * by_variance
             gradient += here.gradients(by_part / len(at), by_variance / len(at))[0] @ root
-        return float(value[0]), gradient
+        return float(value), gradient

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 import reference
@@ -49,22 +51,37 @@ def sums() -> st.SearchStrategy[Sum]:
     return st.builds(build, shapes, st.integers(0, 99))
 
 
-def evaluate(terms: Sum, x: np.ndarray, units: np.ndarray) -> tuple[float, np.ndarray]:
+def slopes(terms: Sum, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values and the gradients in NumPy."""
+    values, gradients = zip(*[term.slopes(X) for term in terms.terms], strict=True)
+    return np.sum(values, axis=0), np.sum(gradients, axis=0)
+
+
+@given(sums(), st.integers(1, 3), st.integers(0, 99))
+def test_loops_give_the_values_and_slopes_of_numpy(terms: Sum, m: int, seed: int) -> None:
+    """Terms have other numbers of points, groups and numbers, and mix columns or do not."""
+    X = np.random.default_rng(seed).random((D, m)).T
+    values, gradients = slopes(terms, X)
+    found, by_column = terms.slopes(X)
+    np.testing.assert_allclose(found, values, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(by_column, gradients, rtol=1e-5, atol=1e-6)
+
+
+def test_slopes_are_in_the_units_that_are_given() -> None:
+    terms, (x, units) = several(0), np.random.default_rng(1).uniform(0.1, 1.0, (2, D))
     compiled = terms.compiled_terms
     work, f, part = np.empty((4, compiled.alpha.shape[1])), np.empty(D), np.empty(D)
     grad = np.full(D, np.nan)
-    value = jit.evaluate_sum(compiled, x, 1.0 / units, work, f, part, grad)
-    return value, grad
+    jit.evaluate_sum(compiled, x, 1.0 / units, work, f, part, grad)
+    np.testing.assert_allclose(grad, terms.slopes(x[None])[1][0] * units, rtol=1e-9)
 
 
-@given(sums(), st.integers(0, 99))
-def test_loops_give_the_values_and_slopes_of_numpy(terms: Sum, seed: int) -> None:
-    """Terms have other numbers of points, groups and numbers, and mix columns or do not."""
-    x, units = np.random.default_rng(seed).uniform(0.1, 1.0, (2, D))
-    value, grad = evaluate(terms, x, units)
-    values, grads = terms.slopes(x[None])
-    np.testing.assert_allclose(value, values[0], rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(grad, grads[0] * units, rtol=1e-5, atol=1e-6)
+def test_no_terms_make_zeros() -> None:
+    values, gradients = Sum([]).slopes(np.ones((2, D)))
+    assert values.shape == (2,)
+    assert gradients.shape == (2, D)
+    assert not values.any()
+    assert not gradients.any()
 
 
 def several(seed: int) -> Sum:
@@ -84,7 +101,7 @@ def test_climbs_end_as_high_as_those_in_numpy(seed: int) -> None:
     assert ((ends >= 0.0) & (ends <= 1.0)).all()
     np.testing.assert_allclose(heights, terms(ends), rtol=1e-7)
     units = units_of([term.kernel for term in terms.terms])
-    _, slow = climb_together(terms.slopes, starts, free, units, 200, 1e-5)
+    _, slow = climb_together(partial(slopes, terms), starts, free, units, 200, 1e-5)
     assert (heights > terms(starts)).all()
     np.testing.assert_allclose(heights.max(), slow.max(), rtol=1e-3, atol=1e-3)
 
