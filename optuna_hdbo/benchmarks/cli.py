@@ -127,11 +127,10 @@ def _overhead(args: argparse.Namespace) -> int:
 
 def _add_constraints(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    every = ", ".join(constrained.NAMES)
     add(
         "--problems",
         default="islands-2,ackley-10",
-        help=f"names out of {every} (default: %(default)s)",
+        help=f"names out of {constrained.NAMES} (default: %(default)s)",
     )
     add("--rivals", required=True, help="samplers, separated by commas")
     add("--seeds", required=True, help="such as 0-4 or 0,2,5-7; of the samplers")

@@ -17,8 +17,10 @@ from optuna_hdbo.benchmarks.problems.suites.constrained import PROBLEMS
 from optuna_hdbo.benchmarks.rivals import registry
 
 
-NAMES = tuple(PROBLEMS)
-"""Of all problems with constraints."""
+_OF_COCO = [name for name in PROBLEMS if name.startswith("coco-")]
+_OTHERS = [name for name in PROBLEMS if name not in _OF_COCO]
+NAMES = f"{', '.join(_OTHERS)}, {_OF_COCO[0]} to {_OF_COCO[-1]}"
+"""All problems with constraints, as people read them."""
 
 
 def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:
@@ -91,7 +93,7 @@ def compare(
     check_integer("n_trials", n_trials, 1)
     for name in names:
         if name not in PROBLEMS:
-            raise ValueError(f"problem must be one of {', '.join(NAMES)}, but got {name}.")
+            raise ValueError(f"problem must be one of {NAMES}, but got {name}.")
         for label in labels:
             registry.parse(label).build(PROBLEMS[name](name, 0).problem, 0)
     lines = [HEAD]

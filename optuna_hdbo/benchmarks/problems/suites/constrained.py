@@ -12,8 +12,9 @@ spring-3, vessel-4, beam-4, reducer-7
     infeasible solutions in engineering optimization", 2005) state them. Here the stress and the
     buckling load of the beam are shares of their limits.
 coco-f8-10
-    Function 8 of COCO's suite ``bbob-constrained`` (Dufossé et al. 2022) through
-    ``coco-experiment``, in ten dimensions, with three constraints. Seed s is instance s + 1.
+    Function 8 of the 54 of COCO's suite ``bbob-constrained`` (Dufossé et al. 2022) through
+    ``coco-experiment``, in ten dimensions. Each of nine functions is there with 1, 3, 9, 16, 24
+    and 54 constraints; those of function 8 are three. Seed s is instance s + 1.
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.suites.coco import OfCoco
 
 
-COCO = (8, 20, 38, 50)
-"""Ellipsoid, rotated ellipsoid, sum of different powers, rotated Rastrigin."""
+COCO = range(1, 55)
 COCO_DIMENSION = 10
 
 
