@@ -88,6 +88,58 @@ def test_a_range_that_is_always_another_has_the_values_of_all() -> None:
     assert len(sampler.method.seen[-1].X) == 20
 
 
+def present_of(ranges: list[tuple[float, float]]) -> tuple[float, float]:
+    """The range that the next trial is asked for, when trials had these."""
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=1))
+    for low, high in ranges:
+        trial = study.ask()
+        study.tell(trial, trial.suggest_float("x", low, high) + trial.suggest_float("y", 0, 1))
+    trial = study.ask()
+    assert set(trial.relative_params) == {"x", "y"}
+    assert trial.relative_search_space is not None
+    present = trial.relative_search_space["x"]
+    assert isinstance(present, FloatDistribution)
+    return present.low, present.high
+
+
+WIDE, NARROW, OTHER = (0.0, 1.0), (0.4, 0.6), (0.5, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "present"),
+    [
+        ([WIDE] * 10 + [NARROW], NARROW),
+        ([WIDE] * 10 + [NARROW] * 5, NARROW),
+        ([NARROW] + [WIDE] * 10 + [OTHER], OTHER),
+        ([WIDE] * 9 + [NARROW], WIDE),  # it had not lasted
+        ([WIDE] * 10 + [NARROW, OTHER], WIDE),  # they have changed twice
+        ([WIDE] * 10 + [NARROW, WIDE, NARROW], WIDE),  # it comes back, as by two workers
+        ([NARROW] + [WIDE] * 10 + [NARROW], WIDE),
+        ([NARROW] + [WIDE] * 10 + [NARROW] * 10, NARROW),
+        ([NARROW] * 10 + [WIDE], WIDE),
+        ([NARROW] * 10 + [OTHER], OTHER),
+        ([NARROW, OTHER] * 5, (0.4, 0.8)),
+    ],
+)
+def test_a_range_that_lasted_is_over_once_there_is_a_new_one(
+    ranges: list[tuple[float, float]], present: tuple[float, float]
+) -> None:
+    assert present_of(ranges) == present
+
+
+def test_no_trial_is_repeated_after_all_ranges_became_narrower() -> None:
+    """The best point is outside of them, and what is asked for there ends at their bounds."""
+
+    def corner(low: float, high: float) -> Any:
+        return lambda trial: sum(trial.suggest_float(name, low, high) ** 2 for name in "xyz")
+
+    study = optuna.create_study(sampler=optuna_hdbo.HDBOSampler(seed=0))
+    study.optimize(corner(0, 1), n_trials=affordable(20, 12))
+    study.optimize(corner(0.4, 0.6), n_trials=affordable(10, 4))
+    narrow = [tuple(t.params.values()) for t in study.trials if max(t.params.values()) <= 0.6]
+    assert len(set(narrow)) == len(narrow)
+
+
 # what is outside ---------------------------------------------------------------------------------
 
 
@@ -114,7 +166,7 @@ def test_trials_close_to_a_changed_range_are_marked_as_outside(low: float, high:
 def linear(rate: float) -> optuna.trial.FrozenTrial:
     return optuna.create_trial(
         params={"rate": rate, "y": 0.5},
-        distributions={"rate": FloatDistribution(0.001, 1), "y": FloatDistribution(0, 1)},
+        distributions={"rate": FloatDistribution(1e-5, 1), "y": FloatDistribution(0, 1)},
         value=rate,
     )
 
@@ -123,7 +175,7 @@ def test_a_range_that_is_turned_to_a_log_scale_is_searched_on_it() -> None:
     """Optuna refuses the change in a study, but trials can be copied to another one."""
     sampler = Looking(seed=0, n_startup_trials=2)
     study = optuna.create_study(sampler=sampler)
-    rates = [0.001, 0.02, 0.2, 0.9]
+    rates = [0.00005, 0.02, 0.2, 0.9]
     study.add_trials([linear(rate) for rate in rates])
     log = {"rate": FloatDistribution(0.01, 0.1, log=True), "y": FloatDistribution(0, 1)}
     params = {"rate": 0.05, "y": 0.2}
@@ -133,10 +185,10 @@ def test_a_range_that_is_turned_to_a_log_scale_is_searched_on_it() -> None:
     assert trial.relative_search_space == log
     assert 0.01 <= trial.suggest_float("rate", 0.01, 0.1, log=True) <= 0.1
     seen = sampler.method.seen[-1]
-    on_log_scale = [math.log10(rate / 0.01) for rate in [*rates[1:3], 0.05]]
-    np.testing.assert_allclose(seen.X[:, 0], on_log_scale)  # the other two are too far away
+    on_log_scale = [math.log10(rate / 0.01) for rate in [*rates[1:], 0.05]]
+    np.testing.assert_allclose(seen.X[:, 0], on_log_scale)  # the first one is too far away
     assert seen.outside is not None
-    assert seen.outside.tolist() == [False, True, False]
+    assert seen.outside.tolist() == [False, True, True, False]
 
 
 def test_a_range_that_moves_away_altogether_leaves_the_nearest_points() -> None:
@@ -242,7 +294,7 @@ def test_what_a_scale_does_not_have_is_nowhere(d: BaseDistribution, value: Any) 
 
 def test_rows_outside_need_what_other_rows_need() -> None:
     space = SearchSpace({"x": FloatDistribution(0, 1), "y": FloatDistribution(0, 1)}, ["x"])
-    near, far = space.extend({"x": 1.25}), space.extend({"x": -0.75})
+    near, far = space.extend({"x": 1.25}), space.extend({"x": -REACH - 0.25})
     assert near is not None
     assert far is not None
     assert near.tolist() == [1.25, 0.5]

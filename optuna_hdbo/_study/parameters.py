@@ -20,7 +20,8 @@ from optuna_hdbo._study.attributes import trial_key
 
 
 RECENT = 10
-"""The present range of a parameter is that of this many of the last trials that have it."""
+"""The present range of a parameter is that of this many of the last trials that have it. A range
+that this many trials in a row had is over once the trials after them have a new one."""
 
 STALE = 20
 """A parameter that none of this many last completed trials has, for no known reason, is given
@@ -221,10 +222,23 @@ class _Ranges:
             return self._first
         numbers = sorted(self._by_number)
         if len(self._distinct) <= MOST_RANGES:
-            numbers = numbers[-RECENT:]
+            numbers = self._in_force(numbers)
         # The last trial says of which kind it is now, and whether on a logarithmic scale.
         last = self._by_number[numbers[-1]]
         return _all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
+
+    def _in_force(self, numbers: list[int]) -> list[int]:
+        """Return the trials, of these by ascending number, whose ranges make the present one.
+
+        Ranges that come back, as those that depend on a choice, all hold.
+        """
+        ranges = [self._by_number[number] for number in numbers]
+        since = len(ranges)
+        while since > 0 and ranges[since - 1] == ranges[-1]:
+            since -= 1
+        before = ranges[:since]
+        lasted = len(before) >= RECENT and all(d == before[-1] for d in before[-RECENT:])
+        return numbers[since:] if lasted and ranges[-1] not in before else numbers[-RECENT:]
 
 
 def ranges_of(trials: Sequence[FrozenTrial]) -> dict[str, tuple[int, BaseDistribution | None]]:

@@ -20,7 +20,7 @@ from optuna_hdbo._study.columns import Choices
 from optuna_hdbo._study.columns import make_column
 
 
-REACH = 0.5
+REACH = 2.0
 """A trial informs the model if no number is further outside of its present range than this many
 widths of the range. Further away, a model fitted to the range knows nothing about the scale."""
 
