@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from collections.abc import Sequence
 from typing import Any
+from typing import TypeGuard
 from typing import TypeVar
 
 from optuna_hdbo._core.observations import Record
@@ -17,6 +18,15 @@ TOWARDS = "towards_feasible"
 
 MOST_UNREADABLE = 64
 """After so many entries under a key that do not parse, there is nothing to recall."""
+
+
+MOST_COUNTED = 2**31
+"""Counts in records are below this; larger ones are not from this package."""
+
+
+def is_count(data: Any) -> TypeGuard[int]:
+    """Tell whether an entry of a record is how many trials there are, or the number of one."""
+    return type(data) is int and 0 <= data < MOST_COUNTED
 
 
 class Memory:

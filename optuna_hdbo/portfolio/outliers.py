@@ -27,6 +27,7 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.memory import is_count
 from optuna_hdbo._core.models.ensemble import plain_model
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import N_FIRST
@@ -103,8 +104,7 @@ def parsed(data: Any) -> tuple[int, list[int]] | None:
     if not isinstance(data, Mapping) or not isinstance(data.get("numbers"), list):
         return None
     counts = [data.get("n"), *data["numbers"]]
-    valid = all(type(count) is int and 0 <= count < 2**31 for count in counts)
-    return (data["n"], data["numbers"]) if valid else None
+    return (data["n"], data["numbers"]) if all(map(is_count, counts)) else None
 
 
 def outliers(domain: Domain, seen: Observations, poor: BoolArray) -> BoolArray:

@@ -26,6 +26,7 @@ from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.memory import is_count
 from optuna_hdbo._core.models.ensemble import plain_model
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import normalised
@@ -174,8 +175,9 @@ def parsed(data: Any) -> tuple[int, Mapping[str, int]] | None:
     if not isinstance(data, Mapping) or not isinstance(data.get("bends"), Mapping):
         return None
     bends = data["bends"]
-    valid = type(data.get("n")) is int and 0 <= data["n"] < 2**31
-    valid = valid and all(type(b) is int and abs(b) <= MOST_BENT for b in bends.values())
+    valid = is_count(data.get("n")) and all(
+        type(b) is int and abs(b) <= MOST_BENT for b in bends.values()
+    )
     return (data["n"], bends) if valid else None
 
 

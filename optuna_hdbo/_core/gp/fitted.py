@@ -26,14 +26,12 @@ from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.rotated import Rotated
 from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.memory import is_count
 from optuna_hdbo._core.observations import modelled_rows
 
 
 COSTLY_FROM = 60
 """From this many columns on fits are costly."""
-
-MOST_COUNTED = 2**31
-"""Counts in records are below this; larger ones are not from this package."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +120,8 @@ class Fitted:
                 and len(scales) == len(groups)
                 and math.isfinite(float(data["log_likelihood"]))
                 and bool(np.all((numbers > 1e-12) & (numbers < 1e12)))
-                and all(type(data[count]) is int for count in ("n", "cycle"))
-                and all(0 <= data[count] < MOST_COUNTED for count in ("n", "cycle"))
+                and is_count(data["n"])
+                and is_count(data["cycle"])
             )
             if not valid:
                 return None

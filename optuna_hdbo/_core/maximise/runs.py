@@ -14,6 +14,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.memory import is_count
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 
@@ -167,6 +168,4 @@ def _parse(record: Record) -> tuple[int, int] | None:
     if not isinstance(data, dict):
         return None
     run, root = data.get("run"), data.get("root")
-    if type(run) is not int or type(root) is not int or not 0 <= run < 2**31:
-        return None
-    return run, root
+    return (run, root) if is_count(run) and type(root) is int else None

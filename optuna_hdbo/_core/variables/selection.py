@@ -17,6 +17,7 @@ import numpy as np
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.memory import Memory
+from optuna_hdbo._core.memory import is_count
 
 
 Columns = tuple[int, ...]
@@ -56,7 +57,7 @@ class Selection:
         if not isinstance(data, dict):
             return None
         n, names = data.get("n"), data.get("names")
-        if type(n) is not int or not 1 <= n < 2**31 or not isinstance(names, list):
+        if not is_count(n) or n < 1 or not isinstance(names, list):
             return None
         if not names or not all(isinstance(name, str) for name in names):
             return None
