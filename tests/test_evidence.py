@@ -56,7 +56,7 @@ def check_benchmark(words: list[str]) -> None:
         for problem in cli.problem_names(args.problems):
             check_plan(problem, tuple(cli.parse_seeds(args.seeds)), args.trials)
     elif args.command == "constraints":
-        assert set(args.problems.split(",")) <= set(constrained.PROBLEMS)
+        assert set(constrained.split(args.problems)) <= set(constrained.PROBLEMS)
     elif args.command == "overhead":
         assert all(overhead.Size.parse(size) for size in args.sizes.split(","))
 

@@ -140,7 +140,7 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
 def _constraints(args: argparse.Namespace) -> int:
     labels, seeds = registry.split(args.rivals), parse_seeds(args.seeds)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    print(constrained.compare(args.problems.split(","), labels, seeds, args.trials))
+    print(constrained.compare(constrained.split(args.problems), labels, seeds, args.trials))
     return 0
 
 

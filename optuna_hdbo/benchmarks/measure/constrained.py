@@ -19,8 +19,19 @@ from optuna_hdbo.benchmarks.rivals import registry
 
 _OF_COCO = [name for name in PROBLEMS if name.startswith("coco-")]
 _OTHERS = [name for name in PROBLEMS if name not in _OF_COCO]
-NAMES = f"{', '.join(_OTHERS)}, {_OF_COCO[0]} to {_OF_COCO[-1]}"
+SUITE, COUNTS = "bbob-constrained", (1, 3, 9, 16, 24, 54)
+"""Names of all problems of COCO's suite, and with -9 those with nine constraints."""
+
+_SUITES = {SUITE: _OF_COCO} | {f"{SUITE}-{n}": _OF_COCO[i::6] for i, n in enumerate(COUNTS)}
+
+NAMES = f"{', '.join(_OTHERS)}, {_OF_COCO[0]} to {_OF_COCO[-1]}, {', '.join(_SUITES)}"
 """All problems with constraints, as people read them."""
+
+
+def split(names: str) -> list[str]:
+    """Return the names of problems in a text that separates them by commas."""
+    found = [_SUITES.get(name, [name]) for name in names.split(",")]
+    return [name for group in found for name in group]
 
 
 def set_constraints(trial: optuna.Trial, values: FloatArray) -> None:

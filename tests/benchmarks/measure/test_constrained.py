@@ -19,6 +19,24 @@ def test_only_feasible_trials_count() -> None:
     assert nothing["first"] == nothing["regret"] == np.inf
 
 
+def test_the_suite_stands_for_all_of_its_problems() -> None:
+    assert constrained.split("ackley-10,spring-3") == ["ackley-10", "spring-3"]
+    names = constrained.split("islands-2,bbob-constrained")
+    assert names == ["islands-2", *(f"coco-f{number}-10" for number in range(1, 55))]
+
+
+@pytest.mark.parametrize(
+    ("n", "name"), [(1, "coco-f7-10"), (9, "coco-f9-10"), (54, "coco-f12-10")]
+)
+def test_a_part_of_the_suite_has_so_many_constraints(n: int, name: str) -> None:
+    names = constrained.split(f"bbob-constrained-{n}")
+    assert names[1] == name
+    assert len(names) == 9
+    pytest.importorskip("cocoex", reason="the extra [benchmarks] is not installed")
+    for problem in (constrained.PROBLEMS[name](name, 0) for name in names):
+        assert len(problem.constraints(problem.problem.argopt)) == n
+
+
 def test_the_command_makes_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--rivals", "random,SOOSampler", "--seeds", "0-1", "--trials", "12"]
     assert cli.main(["constraints", *arguments]) == 0
