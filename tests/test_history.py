@@ -168,8 +168,8 @@ def test_failed_and_waiting_trials_are_no_observations(study: optuna.Study) -> N
 
 def test_trials_outside_the_space_are_left_out(study: optuna.Study) -> None:
     study.add_trial(finished(0.1, 1.0))
-    wider = {**SPACE, "x": FloatDistribution(0, 2)}
-    study.add_trial(optuna.create_trial(params=params(1.75), distributions=wider, value=2.0))
+    wider = {**SPACE, "x": FloatDistribution(0, 4)}
+    study.add_trial(optuna.create_trial(params=params(3.25), distributions=wider, value=2.0))
     del wider["x"]
     study.add_trial(optuna.create_trial(params={"k": 1, "c": "a"}, distributions=wider, value=3.0))
     study.add_trial(finished(0.4, 4.0))
