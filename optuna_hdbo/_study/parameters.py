@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Mapping
 from collections.abc import Sequence
+from itertools import takewhile
 
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
@@ -232,13 +233,13 @@ class _Ranges:
 
         Ranges that come back, as those that depend on a choice, all hold.
         """
-        ranges = [self._by_number[number] for number in numbers]
-        since = len(ranges)
-        while since > 0 and ranges[since - 1] == ranges[-1]:
-            since -= 1
-        before = ranges[:since]
+        recent, last = numbers[-RECENT:], self._by_number[numbers[-1]]
+        n_new = sum(1 for _ in takewhile(lambda n: self._by_number[n] == last, reversed(recent)))
+        if n_new == len(recent):
+            return recent
+        before = [self._by_number[number] for number in numbers[:-n_new]]
         lasted = len(before) >= RECENT and all(d == before[-1] for d in before[-RECENT:])
-        return numbers[since:] if lasted and ranges[-1] not in before else numbers[-RECENT:]
+        return numbers[-n_new:] if lasted and last not in before else recent
 
 
 def ranges_of(trials: Sequence[FrozenTrial]) -> dict[str, tuple[int, BaseDistribution | None]]:
