@@ -42,7 +42,8 @@ def warm_up() -> None:
     for create in [*classes, *published]:
         study = optuna.create_study(sampler=create(seed=0, n_startup_trials=4))
         study.optimize(mixed, n_trials=N_TRIALS)
-    for n_objectives in (1, 2, 4):  # two of them improve a volume, four go in one direction
+    # One makes a sum with its constraints, two a volume, and four go in random directions.
+    for n_objectives in (1, 2, 4):
         sampler = optuna_hdbo.GPUCBSampler(seed=0, n_startup_trials=4)
         fronts = optuna.create_study(directions=["minimize"] * n_objectives, sampler=sampler)
         fronts.optimize(partial(several, n_objectives=n_objectives), n_trials=N_TRIALS)

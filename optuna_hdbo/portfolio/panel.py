@@ -95,11 +95,11 @@ class Panel:
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
             fits |= fits_of_constraints(suggestion.record)
-            suggestion = suggestion.keeping(fits)
             if first is None:
                 first = name, suggestion
             if may_refine or not near:
-                return _signed(name, suggestion, "refine" if near else "search", rates)
+                asked = suggestion.keeping(fits)
+                return _signed(name, asked, "refine" if near else "search", rates)
         assert first is not None
         name, suggestion = first  # all of them refine
         x = _far_from(domain, seen, rng)

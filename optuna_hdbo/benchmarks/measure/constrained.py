@@ -22,7 +22,8 @@ _OTHERS = [name for name in PROBLEMS if name not in _OF_COCO]
 SUITE, COUNTS = "bbob-constrained", (1, 3, 9, 16, 24, 54)
 """Names of all problems of COCO's suite, and with -9 those with nine constraints."""
 
-_SUITES = {SUITE: _OF_COCO} | {f"{SUITE}-{n}": _OF_COCO[i::6] for i, n in enumerate(COUNTS)}
+_PARTS = {f"{SUITE}-{n}": _OF_COCO[i :: len(COUNTS)] for i, n in enumerate(COUNTS)}
+_SUITES = {SUITE: _OF_COCO, **_PARTS}
 
 NAMES = f"{', '.join(_OTHERS)}, {_OF_COCO[0]} to {_OF_COCO[-1]}, {', '.join(_SUITES)}"
 """All problems with constraints, as people read them."""
