@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -223,6 +224,39 @@ def test_all_integers_are_tried(create: Create, size: int, n: int) -> None:
     run(study, objective, size**n)
     assert len(set(points(study))) == size**n
     assert study.trials[-1].user_attrs["hdbo:nodes"] <= 2 * size**n
+
+
+@every_sampler
+@pytest.mark.parametrize("seed", range(affordable(3, 1)))
+def test_no_integer_is_tried_twice_after_penalties(create: Create, seed: int) -> None:
+    """A tree that is grown anew without a penalised value asks for the point from another node."""
+    values = random.Random(seed)
+    penalties = [math.inf, -math.inf, 1e300]
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.suggest_int("a", 0, 12, step=3)
+        trial.suggest_int("b", 0, 12, step=3)
+        trial.suggest_int("c", 0, 1)
+        return values.choice([*penalties, 1.0, *(values.random() for _ in range(4))])
+
+    study = optuna.create_study(sampler=create(seed=seed))
+    run(study, objective, 50, fresh=create)
+    assert len(set(points(study))) == 50
+
+
+@every_sampler
+def test_what_failed_elsewhere_is_not_tried_again(create: Create) -> None:
+    def objective(trial: optuna.Trial) -> float:
+        if (x := trial.suggest_int("a", 0, 8)) > 5:
+            raise ValueError
+        return x
+
+    study = optuna.create_study(sampler=create(seed=0))
+    for x in range(9):
+        if x % 3 != 1:
+            study.enqueue_trial({"a": x})
+    study.optimize(objective, n_trials=9, catch=ValueError)
+    assert len(set(points(study))) == 9
 
 
 @every_sampler

@@ -197,7 +197,7 @@ def _promise(live: State, fitted: Fitted | None, step: int) -> Entry | None:
 
 
 def _first_changed_row(old: Observations, new: Observations) -> float:
-    """Return the smallest number of a trial whose row or value is not as it was, or ``inf``."""
+    """Return the smallest number of a trial that does not say what it did, or ``inf``."""
     n = min(len(old.values), len(new.values))
     if not old.shares_rows_with(new):
         same = (old.numbers[:n] == new.numbers[:n]) & (old.values[:n] == new.values[:n])
@@ -205,8 +205,12 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
             same = (old.X[:n] == new.X[:n]).all(axis=1)
         different = np.flatnonzero(~same)
         n = int(different[0]) if len(different) else n
-    changed = [seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)]
-    return min(changed, default=math.inf)
+    changed = {seen.numbers.item(n) for seen in (old, new) if n < len(seen.values)}
+    failed = [
+        set() if seen.failures is None else {*seen.failures.numbers.tolist()}
+        for seen in (old, new)
+    ]
+    return min(changed | (failed[0] ^ failed[1]), default=math.inf)
 
 
 @dataclass(eq=False)

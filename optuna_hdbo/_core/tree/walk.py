@@ -16,6 +16,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.points import SAME
@@ -228,13 +229,23 @@ class Walk:
         found = self.index.find(state.row, rows)
         if found >= 0:
             return Reply(float(self.seen.values[found]))
-        if state.row.tobytes() in state.closed:  # another node of that configuration
+        key = state.row.tobytes()
+        if key in state.closed or self._failed.get(key, math.inf) < last:  # another node's point
             return Reply("closed")
         if last == math.inf:
             row = state.row.tolist()
             if any(are_near(x, row, SAME) for x in self.seen.pending.tolist()):
                 return Reply("running")
         return Reply(None)
+
+    @cached_property
+    def _failed(self) -> dict[bytes, int]:
+        """The first trial that failed at a row, by the row's bytes."""
+        failures = self.seen.failures
+        if failures is None:
+            return {}
+        rows = zip(failures.X[::-1], failures.numbers[::-1].tolist(), strict=True)
+        return {row.tobytes(): number for row, number in rows}
 
     def _told(self, known: list[Record], path: str, row: FloatArray, last: float) -> Reply:
         """Return what the trials of a path say of its node, which is at a row (D,)."""
