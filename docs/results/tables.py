@@ -51,6 +51,7 @@ SENTENCES: list[tuple[str, Callable[[], list[str]]]] = [
     ("which-sampler", special.beside_bamsoo),
     ("hdbo", special.coverage),
     ("search-spaces", special.beside_gp_on_mixed),
+    ("search-spaces", wins.on_combinatorial),
     ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi")),
     ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi_constrained")),
     ("several-objectives", functools.partial(special.ahead_in_hypervolume, "multi_many")),

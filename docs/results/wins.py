@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from formats import counted
 from formats import listed
+from formats import two_digits
 from kept import FloatArray
 from kept import Kept
 
@@ -69,4 +70,30 @@ def in_readme() -> list[str]:
         f"better than `TPESampler` in {(tpe > 0.0).sum()} of {len(tpe)} studies of 200 trials, "
         f"and than `GPSampler` in {(gp > 0.0).sum()} of {len(gp)}.",
         f"better [in {NUMERALS[n_lost]} of {NUMERALS[len(valleys.problems())]} smooth valleys]",
+    ]
+
+
+def on_combinatorial() -> list[str]:
+    """Return what is said of HDBOSampler beside its rivals on combinatorial problems."""
+    kept = Kept("combinatorial")
+    *others, knapsack = kept.problems()
+
+    def share(better: str, worse: str, *names: str) -> str:
+        a, b = (np.concatenate([kept.last(n, rival) for n in names]) for rival in (better, worse))
+        return f"{int((a < b).sum())} of {len(a)}"
+
+    ours, tpe, other = "HDBOSampler", "tpe-default", "GPUCBSampler"
+    pairs, behind, n = [], 0, 0
+    for name in (*others, knapsack):
+        gp = kept.last(name, "gp")
+        behind, n = behind + int((gp < kept.last(name, ours)[: len(gp)]).sum()), n + len(gp)
+        medians = (np.median(kept.last(name, ours)[: len(gp)]), np.median(gp))
+        pairs.append(" : ".join(two_digits(float(m)) for m in medians) + f" on `{name}`")
+    return [
+        f"better than TPE in {share(ours, tpe, *others)} studies of the first four",
+        f"in {share(ours, tpe, knapsack)} of knapsacks",
+        f"in {share(other, ours, 'nk-40')} studies of `nk-40`",
+        f"in {share(other, ours, 'potts-20')} of `potts-20`",
+        f"It is better in {behind} of {n} studies.",
+        f"{', '.join(pairs[:-1])} and {pairs[-1]}",
     ]

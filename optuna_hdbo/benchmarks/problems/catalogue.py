@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo.benchmarks.problems import combinatorial
 from optuna_hdbo.benchmarks.problems import functions
 from optuna_hdbo.benchmarks.problems import landscapes
 from optuna_hdbo.benchmarks.problems import lowdim
@@ -166,6 +167,7 @@ _FAMILIES: dict[str, dict[str, Build]] = {
     "learners-tune": learners.TUNED,
     "mixed": mixed.FAMILY,
     "mixed-tune": mixed.TUNED,
+    "combinatorial": combinatorial.FAMILY,
     "errors": errors.FAMILY,
     "errors-tune": errors.TUNED,
     "training": training.FAMILY,
