@@ -293,7 +293,7 @@ GRIDS = [
         {
             "maxsat-60": "`maxsat-60`: clauses of three of 60 booleans",
             "labs-50": "`labs-50`: 50 signs with small autocorrelations",
-            "nk-40": "`nk-40`: 40 booleans in a chain, each five neighbours together",
+            "nk-40": "`nk-40`: 40 booleans in a chain, every five neighbours count together",
             "potts-20": "`potts-20`: a chain of 20 parameters with eight choices",
             "knapsack-50": "`knapsack-50`: which of 50 things to take",
         },

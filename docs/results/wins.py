@@ -86,9 +86,10 @@ def on_combinatorial() -> list[str]:
     pairs, behind, n = [], 0, 0
     for name in (*others, knapsack):
         gp = kept.last(name, "gp")
-        behind, n = behind + int((gp < kept.last(name, ours)[: len(gp)]).sum()), n + len(gp)
-        medians = (np.median(kept.last(name, ours)[: len(gp)]), np.median(gp))
-        pairs.append(" : ".join(two_digits(float(m)) for m in medians) + f" on `{name}`")
+        own = kept.last(name, ours)[: len(gp)]
+        behind, n = behind + int((gp < own).sum()), n + len(gp)
+        medians = [two_digits(float(np.median(values))) for values in (own, gp)]
+        pairs.append(f"{' : '.join(medians)} on `{name}`")
     return [
         f"better than TPE in {share(ours, tpe, *others)} studies of the first four",
         f"in {share(ours, tpe, knapsack)} of knapsacks",

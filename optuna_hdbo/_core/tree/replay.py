@@ -197,7 +197,7 @@ def _promise(live: State, fitted: Fitted | None, step: int) -> Entry | None:
 
 
 def _first_changed_row(old: Observations, new: Observations) -> float:
-    """Return the smallest number of a trial that does not say what it did, or ``inf``."""
+    """Return the smallest number of a trial whose row, value or failure changed, or ``inf``."""
     n = min(len(old.values), len(new.values))
     if not old.shares_rows_with(new):
         same = (old.numbers[:n] == new.numbers[:n]) & (old.values[:n] == new.values[:n])

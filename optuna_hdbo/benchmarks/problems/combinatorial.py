@@ -39,7 +39,7 @@ from optuna_hdbo.benchmarks.problems.instances import generator
 
 N_CLAUSES = 600
 LEAST_ENERGY = {50: 153.0}
-"""Of sequences, by their length (Packebusch & Mertens 2016, table 2)."""
+"""Of sequences, by their length (Packebusch & Mertens 2016)."""
 
 COUPLING = 0.7
 CAPACITY = 0.3
