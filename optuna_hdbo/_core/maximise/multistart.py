@@ -14,7 +14,8 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.maximise.branches import Branch
 from optuna_hdbo._core.maximise.branches import branches
-from optuna_hdbo._core.points import single_moves
+from optuna_hdbo._core.maximise.grids import climb_grids
+from optuna_hdbo._core.maximise.grids import search_grids
 from optuna_hdbo._core.points import unknown_near
 
 
@@ -168,9 +169,11 @@ def _search(
         climbed, heights = acquisition.ascend(climbed[finalists], climbing, effort.n_steps)
     else:
         climbed, heights = starts, acquisition(starts)
-    if (free & domain.discrete).any():
+    if domain.discrete.all() and branch is None:
+        climbed, heights = climb_grids(acquisition, domain, climbed, heights, free, rng)
+    elif (free & domain.discrete).any():
         i = int(np.argmax(heights))
-        x, height = _search_grids(
+        x, height = search_grids(
             acquisition,
             domain,
             climbed[i],
@@ -247,40 +250,6 @@ def _choose(
             others = rng.choice(len(part), n, replace=False, p=part / part.sum())
             chosen += (first + others).tolist()
     return chosen
-
-
-def _search_grids(
-    acquisition: Acquisition,
-    domain: Domain,
-    x: FloatArray,
-    value: float,
-    free: BoolArray,
-    n_steps: int,
-    branch: Branch | None,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, float]:
-    """Try every value of every discrete column in turn, until no single change helps."""
-    columns, climbing = np.flatnonzero(free & domain.discrete), free & ~domain.discrete
-    for _ in range(3):
-        before = value
-        moves = single_moves(domain, x, columns, rng)
-        if branch is not None and not len(moves := moves[branch.has(domain, moves)]):
-            break
-        # All single changes are valued at once, and the most promising one is made. The next ones
-        # start from the same point, so they are only tried where that one proves no better.
-        gains = acquisition(moves)
-        for i in np.argsort(-gains, kind="stable")[: len(columns)]:
-            if gains[i] <= value:
-                break
-            if (found := float(acquisition(moves[i : i + 1])[0])) > value:
-                x, value = moves[i], found
-        if climbing.any():
-            climbed, heights = acquisition.ascend(x[None], climbing, n_steps)
-            if heights[0] > value:
-                x, value = climbed[0], float(heights[0])
-        if value <= before:
-            break
-    return x, value
 
 
 def along_axes(
