@@ -1,11 +1,11 @@
 """Samplers to compare, by name.
 
 ``random``, ``tpe-default``, ``tpe``, ``tpe-group``, ``cmaes``, ``nsga2``, ``gp``, ``botorch``,
-``turbo``, ``auto``, and every sampler class of this package. These take settings after a colon:
-``AddGPUCBSampler:published`` is ``AddGPUCBSampler.as_published()``,
-``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords,
-and both can be combined. ``decomposition=known`` stands for the problem's true groups.
-``8*AddGPUCBSampler`` keeps eight trials under way.
+``smac``, ``hebo``, ``turbo``, ``auto``, and every sampler class of this package. These take
+settings after a colon: ``AddGPUCBSampler:published`` is ``AddGPUCBSampler.as_published()``,
+``AddGPUCBSampler:max_group_size=3,n_cyc=10`` sets keywords, and both can be combined.
+``decomposition=known`` stands for the problem's true groups. ``8*AddGPUCBSampler`` keeps eight
+trials under way.
 """
 
 from __future__ import annotations
@@ -89,6 +89,13 @@ def _smac(seed: int) -> BaseSampler:
     return sampler
 
 
+def _hebo(seed: int) -> BaseSampler:
+    _needed("hebo", "hebo")
+    module = importlib.import_module("optuna_hdbo.benchmarks.rivals.hebo_sampler")
+    sampler: BaseSampler = module.HEBOSampler(seed=seed, n_startup_trials=N_STARTUP_TRIALS)
+    return sampler
+
+
 def _from_hub(rival: str, package: str) -> Any:
     """Return a package of OptunaHub, which is loaded over the network."""
     _needed(rival, "optunahub")
@@ -117,6 +124,7 @@ RIVALS: dict[str, Callable[[int], BaseSampler]] = {
     "gp": _gp,
     "botorch": _botorch,
     "smac": _smac,
+    "hebo": _hebo,
     "turbo": _turbo,
     "auto": _auto,
 }

@@ -138,6 +138,7 @@ def test_rivals_of_optuna_itself(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         ("auto", "optunahub"),
         ("botorch", "botorch"),
         ("gp", "torch"),
+        ("hebo", "hebo"),
         ("smac", "smac"),
         ("turbo", "optunahub"),
     ],
@@ -157,7 +158,7 @@ def test_gp_without_greenlet_warns(monkeypatch: pytest.MonkeyPatch) -> None:
         registry.parse("gp").build(catalogue.make("levy-20", 0), 0)
 
 
-@pytest.mark.parametrize("name", ["botorch", "smac"])
+@pytest.mark.parametrize("name", ["botorch", "hebo", "smac"])
 def test_other_packages_stay_inside_and_repeat(name: str) -> None:
     pytest.importorskip(name)
     problem = catalogue.make("branin-50", 0)
@@ -170,10 +171,11 @@ def test_other_packages_stay_inside_and_repeat(name: str) -> None:
     assert values[0] == values[1]
 
 
-def test_smac_takes_all_kinds_of_parameters() -> None:
-    pytest.importorskip("smac")
+@pytest.mark.parametrize("name", ["hebo", "smac"])
+def test_they_take_all_kinds_of_parameters(name: str) -> None:
+    pytest.importorskip(name)
     study = optuna.create_study(
-        sampler=registry.parse("smac").build(catalogue.make("levy-20", 0), 0)
+        sampler=registry.parse(name).build(catalogue.make("levy-20", 0), 0)
     )
 
     def objective(trial: optuna.Trial) -> float:
