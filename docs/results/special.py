@@ -85,29 +85,51 @@ def bbob() -> list[str]:
     return [listed(row) for row in zip(BBOB.values(), *columns, strict=True)]
 
 
-BESIDE_SMAC = ("HDBOSampler", "gp", "tpe-default", "cmaes", "smac")
+RIVALS = ("HDBOSampler", "gp", "tpe-default", "cmaes")
+"""The samplers that are beside SMAC3 and HEBO in the tables, in this order."""
 
 
 def beside_smac() -> list[str]:
     """Return the rows of ranks beside SMAC3, on the functions and instances that it has run."""
     kept, others = Kept("smac"), Kept("bbob")
-    regrets: dict[str, list[float]] = {rival: [] for rival in BESIDE_SMAC}
+    regrets: dict[str, list[float]] = {rival: [] for rival in (*RIVALS, "smac")}
     for name in kept.problems():
         for seed, regret in zip(*kept.runs(name, "smac"), strict=True):
             regrets["smac"].append(regret[-1])
-            for rival in BESIDE_SMAC[:-1]:
+            for rival in RIVALS:
                 seeds, found = others.runs(name, rival)
                 regrets[rival].append(found[seeds.index(seed), -1])
-    last = np.maximum(np.array(list(regrets.values())), family.SMALLEST)
-    ranks = family.ranks({name: x[:, None] for name, x in zip(BESIDE_SMAC, last, strict=True)})
-    n, means = len(ranks), ranks.mean(axis=0)
-    errors = [short(e) for e in ranks.std(axis=0) / np.sqrt(n)]
-    shown = [f"{m:.2f} ± {e}" for m, e in zip(means, errors, strict=True)]
-    ahead = (last < last[-1]).sum(axis=1)[:-1]
+    ranks, ahead = _beside(np.array(list(regrets.values())))
+    n = len(regrets["smac"])
     return [
-        listed(["mean rank of five", *bold(shown, means == means.min())]),
-        listed([f"better than SMAC3 on, of {n}", *[str(k) for k in ahead], "-"]),
+        listed(["mean rank of five", *ranks]),
+        listed([f"better than SMAC3 on, of {n}", *ahead]),
     ]
+
+
+def beside_hebo() -> list[str]:
+    """Return the rows of ranks beside HEBO, which has run fewer trials."""
+    curves, rows = _curves(Kept("hebo"), 20), []
+    for column, n_trials in enumerate((50, 100)):
+        ranks, ahead = _beside(np.array([curves[r][:, column] for r in (*RIVALS, "hebo")]))
+        rows += [
+            listed([f"mean rank of five after {n_trials} trials", *ranks]),
+            listed([f"better than HEBO after {n_trials} trials on, of 24", *ahead]),
+        ]
+    return rows
+
+
+def _beside(regrets: FloatArray) -> tuple[list[str], list[str]]:
+    """Return the mean ranks of samplers, and on how many functions they beat the last one.
+
+    ``regrets`` have a row for each sampler and a column for each run.
+    """
+    last = np.maximum(regrets, family.SMALLEST)
+    ranks = family.ranks({str(i): x[:, None] for i, x in enumerate(last)})
+    means, errors = ranks.mean(axis=0), ranks.std(axis=0) / np.sqrt(len(ranks))
+    shown = [f"{m:.2f} ± {short(e)}" for m, e in zip(means, errors, strict=True)]
+    ahead = (last < last[-1]).sum(axis=1)[:-1]
+    return bold(shown, means == means.min()), [*[str(k) for k in ahead], "-"]
 
 
 def long_studies() -> list[str]:

@@ -30,6 +30,7 @@ TABLES: list[tuple[str, Callable[[], list[str]]]] = [
     ("gp-mi", papers.known_hyperparameters),
     ("hdbo", special.bbob),
     ("hdbo", special.beside_smac),
+    ("hdbo", special.beside_hebo),
     ("hdbo", special.long_studies),
     ("hdbo", functools.partial(wins.studies, "simulators")),
     ("hdbo", functools.partial(wins.studies, "nevergrad")),
