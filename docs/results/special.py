@@ -100,21 +100,21 @@ def beside_smac() -> list[str]:
                 seeds, found = others.runs(name, rival)
                 regrets[rival].append(found[seeds.index(seed), -1])
     ranks, ahead = _beside(np.array(list(regrets.values())))
-    n = len(regrets["smac"])
-    return [
-        listed(["mean rank of five", *ranks]),
-        listed([f"better than SMAC3 on, of {n}", *ahead]),
-    ]
+    second = f"better than SMAC3 on, of {len(regrets['smac'])}"
+    return [listed(["mean rank of five", *ranks]), listed([second, *ahead])]
 
 
 def beside_hebo() -> list[str]:
     """Return the rows of ranks beside HEBO, which has run fewer trials."""
     curves, rows = _curves(Kept("hebo"), 20), []
     for column, n_trials in enumerate((50, 100)):
-        ranks, ahead = _beside(np.array([curves[r][:, column] for r in (*RIVALS, "hebo")]))
+        regrets = np.array([curves[rival][:, column] for rival in (*RIVALS, "hebo")])
+        ranks, ahead = _beside(regrets)
         rows += [
             listed([f"mean rank of five after {n_trials} trials", *ranks]),
-            listed([f"better than HEBO after {n_trials} trials on, of 24", *ahead]),
+            listed(
+                [f"better than HEBO after {n_trials} trials on, of {regrets.shape[1]}", *ahead]
+            ),
         ]
     return rows
 

@@ -95,6 +95,7 @@ def on_combinatorial() -> list[str]:
         f"in {share(ours, tpe, knapsack)} of knapsacks",
         f"in {share(other, ours, 'nk-40')} studies of `nk-40`",
         f"in {share(other, ours, 'potts-20')} of `potts-20`",
+        f"in {share(other, ours, 'labs-50')} of `labs-50`",
         f"better than `HDBOSampler` in {behind} of {n} studies.",
         f"{', '.join(pairs[:-1])} and {pairs[-1]}",
     ]

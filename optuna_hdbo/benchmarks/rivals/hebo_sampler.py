@@ -17,11 +17,13 @@ from hebo.design_space.design_space import DesignSpace
 from hebo.optimizers.hebo import HEBO
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
-from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.study import StudyDirection
 
 from optuna_hdbo.benchmarks.rivals.relative import RelativeSampler
+from optuna_hdbo.benchmarks.rivals.relative import numerical
+from optuna_hdbo.benchmarks.rivals.relative import suggested
+from optuna_hdbo.benchmarks.rivals.relative import told
 
 
 if TYPE_CHECKING:
@@ -59,41 +61,21 @@ class HEBOSampler(RelativeSampler):
             space = DesignSpace().parse([_parameter(n, d) for n, d in search_space.items()])
             self._hebo = HEBO(space, rand_sample=self._n_startup_trials)
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
-        told = trials[self._n_told :]
-        columns = {n: [_told(d, t.params[n]) for t in told] for n, d in search_space.items()}
-        values = [[sign * float(t.value or 0.0)] for t in told]
+        new = trials[self._n_told :]
+        columns = {n: [told(d, t.params[n]) for t in new] for n, d in search_space.items()}
+        values = [[sign * float(t.value or 0.0)] for t in new]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if told:
+            if new:
                 self._hebo.observe(pd.DataFrame(columns), np.array(values))
             asked = self._hebo.suggest(1).iloc[0]
         self._n_told = len(trials)
-        return {name: _value(search_space[name], asked[name]) for name in search_space}
+        return {name: suggested(d, asked[name]) for name, d in search_space.items()}
 
 
 def _parameter(name: str, distribution: BaseDistribution) -> dict[str, Any]:
     if isinstance(distribution, CategoricalDistribution):
         return {"name": name, "type": "cat", "categories": list(range(len(distribution.choices)))}
-    assert isinstance(distribution, (FloatDistribution, IntDistribution))
-    if distribution.step not in (None, 1):
-        raise ValueError(f"a step other than 1 is not supported, but got {distribution}.")
-    if isinstance(distribution, IntDistribution):
-        kind = "pow_int" if distribution.log else "int"
-    else:
-        kind = "pow" if distribution.log else "num"
-    return {"name": name, "type": kind, "lb": distribution.low, "ub": distribution.high}
-
-
-def _told(distribution: BaseDistribution, value: Any) -> Any:
-    categorical = isinstance(distribution, CategoricalDistribution)
-    return int(distribution.to_internal_repr(value)) if categorical else value
-
-
-def _value(distribution: BaseDistribution, asked: Any) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[int(asked)]
-    assert isinstance(distribution, (FloatDistribution, IntDistribution))
-    if isinstance(distribution, IntDistribution):
-        return int(asked)
-    # A power of ten may exceed its range by the last digit.
-    return min(max(float(asked), distribution.low), distribution.high)
+    numbers = numerical(distribution)
+    kinds = ("int", "pow_int") if isinstance(numbers, IntDistribution) else ("num", "pow")
+    return {"name": name, "type": kinds[numbers.log], "lb": numbers.low, "ub": numbers.high}

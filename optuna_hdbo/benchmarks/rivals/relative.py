@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from typing import Any
 
 from optuna.distributions import BaseDistribution
+from optuna.distributions import CategoricalDistribution
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.samplers import RandomSampler
 from optuna.search_space import IntersectionSearchSpace
@@ -69,3 +72,28 @@ class RelativeSampler(BaseSampler):
     ) -> Any:
         """Draw a parameter at random: the startup trials."""
         return self._random.sample_independent(study, trial, param_name, param_distribution)
+
+
+def numerical(distribution: BaseDistribution) -> FloatDistribution | IntDistribution:
+    """Return a distribution of numbers, if a library that knows no steps has it."""
+    assert isinstance(distribution, (FloatDistribution, IntDistribution))
+    if distribution.step not in (None, 1):
+        raise ValueError(f"a step other than 1 is not supported, but got {distribution}.")
+    return distribution
+
+
+def told(distribution: BaseDistribution, value: Any) -> Any:
+    """Return what a library is told of a parameter's value: for categories their index."""
+    categorical = isinstance(distribution, CategoricalDistribution)
+    return int(distribution.to_internal_repr(value)) if categorical else value
+
+
+def suggested(distribution: BaseDistribution, asked: Any) -> Any:
+    """Return the value of a parameter for what a library has answered."""
+    if isinstance(distribution, CategoricalDistribution):
+        return distribution.choices[int(asked)]
+    if isinstance(distribution, IntDistribution):
+        return int(asked)
+    assert isinstance(distribution, FloatDistribution)
+    # A number on a logarithmic scale may exceed its range by the last digit.
+    return min(max(float(asked), distribution.low), distribution.high)

@@ -21,7 +21,6 @@ from ConfigSpace import Float
 from ConfigSpace import Integer
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
-from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.study import StudyDirection
 from smac import HyperparameterOptimizationFacade
@@ -30,6 +29,9 @@ from smac.runhistory.dataclasses import TrialInfo
 from smac.runhistory.dataclasses import TrialValue
 
 from optuna_hdbo.benchmarks.rivals.relative import RelativeSampler
+from optuna_hdbo.benchmarks.rivals.relative import numerical
+from optuna_hdbo.benchmarks.rivals.relative import suggested
+from optuna_hdbo.benchmarks.rivals.relative import told
 
 
 if TYPE_CHECKING:
@@ -73,16 +75,16 @@ class SMACSampler(RelativeSampler):
             self._facade = self._new_facade(search_space)
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         space = self._facade.scenario.configspace
-        for told in trials[self._n_told :]:
-            info = self._asked.pop(told.number, None)
+        for new in trials[self._n_told :]:
+            info = self._asked.pop(new.number, None)
             if info is None:
-                values = {n: _internal(d, told.params[n]) for n, d in search_space.items()}
+                values = {n: told(d, new.params[n]) for n, d in search_space.items()}
                 info = TrialInfo(Configuration(space, values=values), seed=_ONLY_SEED)
-            self._facade.tell(info, TrialValue(cost=sign * float(told.value or 0.0)))
+            self._facade.tell(info, TrialValue(cost=sign * float(new.value or 0.0)))
         self._n_told = len(trials)
         self._asked[trial.number] = self._facade.ask()
         asked = dict(self._asked[trial.number].config)
-        return {name: _value(search_space[name], asked[name]) for name in search_space}
+        return {name: suggested(d, asked[name]) for name, d in search_space.items()}
 
     def _new_facade(
         self, search_space: dict[str, BaseDistribution]
@@ -116,19 +118,6 @@ def _no_target(config: Any, seed: int = 0) -> float:
 def _hyperparameter(name: str, distribution: BaseDistribution) -> Any:
     if isinstance(distribution, CategoricalDistribution):
         return Categorical(name, list(range(len(distribution.choices))))
-    assert isinstance(distribution, (FloatDistribution, IntDistribution))
-    if distribution.step not in (None, 1):
-        raise ValueError(f"a step other than 1 is not supported, but got {distribution}.")
-    make = Integer if isinstance(distribution, IntDistribution) else Float
-    return make(name, (distribution.low, distribution.high), log=distribution.log)
-
-
-def _value(distribution: BaseDistribution, asked: Any) -> Any:
-    if isinstance(distribution, CategoricalDistribution):
-        return distribution.choices[int(asked)]
-    return int(asked) if isinstance(distribution, IntDistribution) else float(asked)
-
-
-def _internal(distribution: BaseDistribution, value: Any) -> Any:
-    categorical = isinstance(distribution, CategoricalDistribution)
-    return int(distribution.to_internal_repr(value)) if categorical else value
+    numbers = numerical(distribution)
+    make = Integer if isinstance(numbers, IntDistribution) else Float
+    return make(name, (numbers.low, numbers.high), log=numbers.log)
