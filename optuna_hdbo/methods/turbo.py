@@ -31,6 +31,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER_WARPED
 from optuna_hdbo._core.models.ensemble import GROWTH_OF_SEVERAL
+from optuna_hdbo._core.models.ensemble import LOCAL
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT
 from optuna_hdbo._core.models.ensemble import NONE_INTERACT_WARPED
 from optuna_hdbo._core.models.ensemble import Believed
@@ -127,7 +128,7 @@ class TuRBO(Method):
         self._sums = tuple(replace(b, pooled=pooled) for b in sums) if separable else ()
         self._pooled = replace(self._belief, pooled=pooled)
         self._turned = replace(self._belief, rotated=True) if rotated else None
-        self._local = Ensemble(kernel, True, (self._belief,), n_cyc, name="local", frugal=frugal)
+        self._local = Ensemble(kernel, True, (self._belief,), n_cyc, name=LOCAL, frugal=frugal)
         # These have the same name as those of GP-UCB, so that a portfolio fits them once.
         self._whole = Ensemble(kernel, True, self._sums, n_cyc, frugal=frugal)
         self._constraints = ConstraintModels(kernel)
@@ -157,7 +158,7 @@ class TuRBO(Method):
         widths = None
         if self.adaptive_prior:
             groups = self._belief.groups(domain)
-            last = recall_fit(memory, f"local:{self._belief.key}", domain, groups)
+            last = recall_fit(memory, f"{LOCAL}:{self._belief.key}", domain, groups)
             lengthscales = np.ones(len(domain)) if last is None else last.kernel.lengthscales
             region = Region.around(domain, seen.X[run.centre], run.length, lengthscales)
             widths = region.widths

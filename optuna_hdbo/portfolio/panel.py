@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.constraints import fits_of_constraints
+from optuna_hdbo._core.acquisition.constraints import fits_of
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.methods.base import Domain
@@ -94,7 +94,7 @@ class Panel:
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
-            fits |= fits_of_constraints(suggestion.record)
+            fits |= fits_of(suggestion.record)
             if first is None:
                 first = name, suggestion
             if may_refine or not near:

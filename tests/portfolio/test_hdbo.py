@@ -17,6 +17,7 @@ from histories import make_domain
 
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp import fitted
+from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -273,7 +274,7 @@ def test_within_the_budget_the_first_expert_decides() -> None:
 
 
 class Knows(Stays):
-    """An expert that never leaves the best point, or goes far away, and models a constraint."""
+    """An expert that never leaves the best point, or goes far away, and fits a model."""
 
     def __init__(self, key: str, goes: bool = False) -> None:
         super().__init__()
@@ -285,10 +286,13 @@ class Knows(Stays):
 
 
 @pytest.mark.parametrize("goes", [False, True], ids=["all refine", "one goes elsewhere"])
-def test_fits_of_constraints_are_kept_whosever_point_is_used(goes: bool) -> None:
+@pytest.mark.parametrize(
+    "fits", [("constraint0", "failures"), (f"local:{FEW_MATTER.key}", f"plain:{FEW_MATTER.key}")]
+)
+def test_fits_are_kept_whosever_point_is_used(fits: tuple[str, str], goes: bool) -> None:
     ledger = Ledger.started(make_domain(None, None), 10)
     method = HDBO(experts=["local", "tree"])
-    experts = {"local": Knows("constraint0"), "tree": Knows("failures", goes)}
+    experts = {"local": Knows(fits[0]), "tree": Knows(fits[1], goes)}
     asked = method._everywhere
     asked.experts = experts
     suggestion = asked.suggest(
@@ -301,8 +305,8 @@ def test_fits_of_constraints_are_kept_whosever_point_is_used(goes: bool) -> None
     )
     assert [expert.n_asked for expert in experts.values()] == [1, 0 if goes else 1]
     assert suggestion.record is not None
-    assert suggestion.record["constraint0"] == suggestion.record["failures"] == 1
-    used = "failures" if goes else "constraint0"
+    assert suggestion.record[fits[0]] == suggestion.record[fits[1]] == 1
+    used = fits[1] if goes else fits[0]
     assert {key for key in suggestion.record if key.startswith("own")} == {f"own {used}"}
 
 

@@ -58,8 +58,9 @@ LEAST_POOLED, LEAST_POOLED_OF_PART = 8, 10
 """With fewer columns than this lengthscales are free. The second number is that of domains with
 branches and of searches of a part of the columns."""
 
-ENSEMBLE = "plain"
-"""What the keys of the global expert's fits and evidence begin with."""
+ENSEMBLE, LOCAL = "plain", "local"
+"""What the keys of fits and evidence begin with: of models that methods share, and of those of a
+trust region."""
 
 
 @dataclass(frozen=True)
