@@ -1,13 +1,32 @@
-"""Every compiled function of the package, for tests of how they are compiled."""
+"""Every compiled function of the package, and a way into those that have none from Python."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from collections.abc import Iterator
 from typing import Any
+from typing import TypeVar
+
+from numba import njit
 
 import optuna_hdbo._jit
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def entry(function: F) -> F:
+    """Return a compiled function that calls one which only compiled code can call."""
+    if not hasattr(function, "py_func"):  # NUMBA_DISABLE_JIT is set
+        return function
+
+    @njit  # type: ignore[untyped-decorator]
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    return call  # type: ignore[no-any-return]
 
 
 def compiled_functions() -> Iterator[tuple[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
+from optuna_hdbo._jit.compile import internal
 from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.kernels import are_four_numerical
 from optuna_hdbo._jit.kernels import covariances
@@ -214,7 +215,7 @@ def evaluate(model, f, code, p, work, with_gradient, grad):
     return value
 
 
-@compiled
+@internal
 def mix(root, x, f):
     """Write the features ``f (C,)`` of a point, root^T x."""
     for c in range(len(f)):
@@ -224,7 +225,7 @@ def mix(root, x, f):
             f[c] += root[d, c] * x[d]
 
 
-@compiled
+@internal
 def evaluate_sum(terms, x, units, work, f, part, grad):
     """Return a sum of acquisitions at a point; write its gradient by the columns to ``grad (D,)``.
 

@@ -22,6 +22,7 @@ from optuna_hdbo._jit.acquisition import evaluate_sum
 from optuna_hdbo._jit.acquisition import mix
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
+from optuna_hdbo._jit.compile import internal
 
 
 FIRST_STEP = 0.2
@@ -137,7 +138,7 @@ def height(one, several, x, inverse, work, f, part, full, grad):
     return value
 
 
-@compiled
+@internal
 def unmix(root, inverse, grad, mixed):
     """Replace a gradient by the features with that by the columns, in units of these."""
     for c in range(len(grad)):
@@ -198,7 +199,7 @@ def remember(here, there, grad, new_grad, inverse, ds, dg, rho, stored):
     return 0
 
 
-@compiled
+@internal
 def two_loop(ds, dg, rho, gain, stored, grad, here, free, step):
     """Turn the projected gradient in ``step`` into the L-BFGS direction; return its ascent.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.compile import internal_in_order
 
 
 NARROW = 4e-12
@@ -38,14 +39,14 @@ class Columns(NamedTuple):
     starts: np.ndarray
 
 
-@compiled_in_order
+@internal_in_order
 def spaced(columns, i, at):
     """Return where a place among unlisted values, in values, is on the unit interval."""
     n, start = columns.sizes[i], columns.log_starts[i]
     return math.log1p(at / start) / math.log1p(n / start) if start > 0.0 else at / n
 
 
-@compiled_in_order
+@internal_in_order
 def edge(columns, i, bound):
     """Return where a bound of a cell is on the unit interval."""
     n = columns.sizes[i]
@@ -60,7 +61,7 @@ def edge(columns, i, bound):
     return spaced(columns, i, bound)
 
 
-@compiled_in_order
+@internal_in_order
 def last_before(columns, i, low, high, u):
     """Return the value from ``low`` on, before ``high``, that owns ``u`` of the unit interval."""
     while high - low > 1.0:
@@ -74,7 +75,7 @@ def last_before(columns, i, low, high, u):
     return low
 
 
-@compiled_in_order
+@internal_in_order
 def middle_of(columns, i, low, high):
     """Return the coordinate of a cell's point: its centre, or the value that owns the centre."""
     if columns.sizes[i] == 0.0:
@@ -96,7 +97,7 @@ def place(columns, at, x):
             x[i] = spaced(columns, i, at[i] + 0.5)
 
 
-@compiled_in_order
+@internal_in_order
 def longest(columns, low, high):
     """Return the longest side of a cell that can be split, the first of equals, or -1."""
     best, width = -1, 0.0
@@ -109,7 +110,7 @@ def longest(columns, low, high):
     return best
 
 
-@compiled_in_order
+@internal_in_order
 def divide(columns, i, low, high, k, ends):
     """Split a side in ``k``, or in as many as it has values; return how many.
 

@@ -15,6 +15,7 @@ import numpy as np
 from optuna_hdbo._jit.acquisition import evaluate
 from optuna_hdbo._jit.compile import compiled_in_order
 from optuna_hdbo._jit.compile import inlined
+from optuna_hdbo._jit.compile import internal_in_order
 
 
 MAX_CUTS = 20  # a side of 3e-10
@@ -30,7 +31,7 @@ class Grids(NamedTuple):
     starts: np.ndarray
 
 
-@compiled_in_order
+@internal_in_order
 def half_diagonal(cuts, most):
     """Return the size of a rectangle whose sides were cut ``cuts (C,)`` of ``most (C,)`` times.
 

@@ -31,6 +31,7 @@ import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import inlined
+from optuna_hdbo._jit.compile import internal
 from optuna_hdbo._jit.radial import MATERN32
 from optuna_hdbo._jit.radial import MATERN52
 from optuna_hdbo._jit.radial import SE
@@ -74,7 +75,7 @@ def are_four_numerical(hamming, c, hi):
     return c + 4 <= hi and max(hamming[c], hamming[c + 1], hamming[c + 2], hamming[c + 3]) == 0.0
 
 
-@compiled
+@internal
 def distances(F, f, hamming, lo, hi, m, r2):
     """Write to ``r2[:m]`` the squared distances of ``f`` to the first m points in rows lo:hi."""
     for b in range(m):
@@ -103,7 +104,7 @@ def distances(F, f, hamming, lo, hi, m, r2):
         c += 1
 
 
-@compiled
+@internal
 def add_group(kind, F, f, hamming, lo, hi, s, m, r2, out):
     """Add to ``out[:m]`` the covariances s k(r) of the group in rows lo:hi; r2 is work space."""
     distances(F, f, hamming, lo, hi, m, r2)
@@ -112,7 +113,7 @@ def add_group(kind, F, f, hamming, lo, hi, s, m, r2, out):
         out[b] += s * p * e
 
 
-@compiled
+@internal
 def covariances(kind, F, f, hamming, starts, scales, m, r2, out):
     """Write to ``out[:m]`` the covariances of ``f`` with the first m points; r2 is work space."""
     for b in range(m):
@@ -121,7 +122,7 @@ def covariances(kind, F, f, hamming, starts, scales, m, r2, out):
         add_group(kind, F, f, hamming, starts[j], starts[j + 1], scales[j], m, r2, out)
 
 
-@compiled
+@internal
 def powers(kernel, F, falling, rising):
     """Write exp(-t) and exp(t) of the features F, of columns that are groups: (C, n) each.
 
@@ -141,7 +142,7 @@ def powers(kernel, F, falling, rising):
             rising[c, b] = 1.0 / falling[c, b] if usable else 0.0
 
 
-@compiled
+@internal
 def covariances_by_column(kind, F, f, hamming, scales, falling, rising, down, up, m, r2, out):
     """Write covariances under groups of one column each; ``down`` and ``up`` are f's powers."""
     for b in range(m):
@@ -160,7 +161,7 @@ def covariances_by_column(kind, F, f, hamming, scales, falling, rising, down, up
                 out[b] += s * polynomial52(t) * min(rising[c, b] * f_down, falling[c, b] * f_up)
 
 
-@compiled
+@internal
 def slopes(kind, r2, m):
     """Replace squared distances by -2 dk/d(r^2), in place."""
     for b in range(m):

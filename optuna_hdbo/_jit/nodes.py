@@ -13,7 +13,7 @@ import numpy as np
 from optuna_hdbo._jit.cells import divide
 from optuna_hdbo._jit.cells import longest
 from optuna_hdbo._jit.cells import middle_of
-from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.compile import internal_in_order
 
 
 # What a node's score is: nothing yet, a value, a bound, or a bound for good.
@@ -53,13 +53,13 @@ class Nodes(NamedTuple):
     limit: np.ndarray
 
 
-@compiled_in_order
+@internal_in_order
 def before(tree, a, b):
     """Tell whether leaf a is to be opened before leaf b."""
     return tree.score[a] > tree.score[b] or (tree.score[a] == tree.score[b] and a < b)
 
 
-@compiled_in_order
+@internal_in_order
 def meld(tree, a, b):
     """Return the root of two heaps made one; -1 is the empty heap."""
     if a < 0:
@@ -73,7 +73,7 @@ def meld(tree, a, b):
     return a
 
 
-@compiled_in_order
+@internal_in_order
 def push(tree, leaf):
     """Add a leaf to the heap of its depth."""
     tree.links[leaf, HEAP_CHILD] = tree.links[leaf, HEAP_SIBLING] = -1
@@ -83,7 +83,7 @@ def push(tree, leaf):
         tree.state[DEEPEST] = depth
 
 
-@compiled_in_order
+@internal_in_order
 def pop(tree, depth):
     """Remove the best leaf of a depth and return it."""
     top = tree.heaps[depth]
@@ -109,7 +109,7 @@ def pop(tree, depth):
     return top
 
 
-@compiled_in_order
+@internal_in_order
 def create(tree, columns, parent, digit, start, end, k):
     """Append a node: the share from ``start`` to ``end`` of a cell's split, or the whole cube."""
     node = tree.state[COUNT]
@@ -141,7 +141,7 @@ def create(tree, columns, parent, digit, start, end, k):
     links[node, SPLIT] = longest(columns, low, high)
 
 
-@compiled_in_order
+@internal_in_order
 def open_leaf(tree, columns, leaf, k, ends):
     """Append the children of a leaf, at most ``k``; ``ends (k + 1,)`` is work space."""
     i = tree.links[leaf, SPLIT]

@@ -12,8 +12,9 @@ import math
 import numpy as np
 
 from optuna_hdbo._jit.compile import compiled
-from optuna_hdbo._jit.compile import compiled_in_order
 from optuna_hdbo._jit.compile import inlined
+from optuna_hdbo._jit.compile import internal
+from optuna_hdbo._jit.compile import internal_in_order
 
 
 SE, MATERN32, MATERN52 = 0, 1, 2
@@ -26,7 +27,7 @@ _LN2_LOW = 1.90821492927058770002e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it leaves the nearest integer in the low bits
 
 
-@compiled_in_order
+@internal_in_order
 def exp(x):
     """Return exp(x) for x <= 0, in plain arithmetic: loops over it use vector registers."""
     x = max(x, -700.0)
@@ -109,7 +110,7 @@ def differences(kind, r2, f, g, h, hamming, s, alpha, out):
         out[a] = s * (weighted(kind, there, alpha) - weighted(kind, here, alpha))
 
 
-@compiled
+@internal
 def weighted(kind, r2, alpha):
     """Return the sum of unscaled covariances at squared distances ``r2 (n,)`` times alpha."""
     total = 0.0

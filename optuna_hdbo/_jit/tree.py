@@ -16,8 +16,9 @@ import numpy as np
 from optuna_hdbo._jit import nodes
 from optuna_hdbo._jit.cells import edge
 from optuna_hdbo._jit.cells import place
-from optuna_hdbo._jit.compile import compiled
 from optuna_hdbo._jit.compile import compiled_in_order
+from optuna_hdbo._jit.compile import internal
+from optuna_hdbo._jit.compile import internal_in_order
 from optuna_hdbo._jit.kernels import Covariance
 from optuna_hdbo._jit.kernels import covariances
 
@@ -75,7 +76,7 @@ class Model(NamedTuple):
     best: float
 
 
-@compiled
+@internal
 def predict(model, x, f, r2, k):
     """Return mean and variance at x (D,); f, r2 and k are work space."""
     kernel = model.kernel
@@ -98,7 +99,7 @@ def predict(model, x, f, r2, k):
     return mean, variance if variance > 1e-14 * prior else 1e-14 * prior
 
 
-@compiled_in_order
+@internal_in_order
 def bound_width(rule, state):
     """Return B_N, or the fixed width where it is not the turn of exploration."""
     period = rule.explore if state[nodes.ASKED] < EARLY else 2 * rule.explore
@@ -109,7 +110,7 @@ def bound_width(rule, state):
     return math.sqrt(square) if square > 0.0 else 0.0
 
 
-@compiled_in_order
+@internal_in_order
 def bound(rule, tree, model, node, x, f, r2, k):
     """Give a node at x (D,) its lower bound; return the upper one."""
     mean, variance = predict(model, x, f, r2, k)
@@ -126,7 +127,7 @@ def bound(rule, tree, model, node, x, f, r2, k):
     return model.shift + model.scale * (mean + width * s)
 
 
-@compiled_in_order
+@internal_in_order
 def is_promising(rule, tree, model, node, x, f, r2, k):
     """Give a node its lower bound and tell whether its upper bound reaches the best value."""
     tree.state[nodes.TESTS] += 1
@@ -136,7 +137,7 @@ def is_promising(rule, tree, model, node, x, f, r2, k):
     return high >= model.best or tree.state[nodes.SINCE] >= rule.patience
 
 
-@compiled_in_order
+@internal_in_order
 def resolve(rule, columns, tree, model, x, f, r2, k):
     """Resolve the children of the open node; tell whether one of them must be asked for."""
     state, links = tree.state, tree.links
@@ -162,7 +163,7 @@ def resolve(rule, columns, tree, model, x, f, r2, k):
     return False
 
 
-@compiled_in_order
+@internal_in_order
 def close(tree):
     """Make the children of the open node leaves, and go on with the sweep."""
     state = tree.state
@@ -181,7 +182,7 @@ def close(tree):
     state[nodes.EXPANDING] = -1
 
 
-@compiled_in_order
+@internal_in_order
 def most_optimistic(rule, columns, tree):
     """Remove and return the leaf that may hold the largest value, or -1 if there is none.
 
@@ -206,7 +207,7 @@ def most_optimistic(rule, columns, tree):
     return nodes.pop(tree, best)
 
 
-@compiled_in_order
+@internal_in_order
 def select(rule, columns, tree, model, x, f, r2, k):
     """Go on with the sweep to the next leaf to open; return it, or -1 if there is none."""
     state = tree.state

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from compiled import entry
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
@@ -17,6 +18,9 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import acquisition as jit
 from optuna_hdbo._jit import ascent
+
+
+two_loop = entry(ascent.two_loop)
 
 
 P = {
@@ -197,7 +201,7 @@ def test_two_loop_is_the_inverse_hessian(stored: int) -> None:
     grad = rng.standard_normal(5)
     step = grad.copy()
     free = np.ones(5, np.bool_)
-    gained = ascent.two_loop(ds, dg, rho, np.empty(8), stored, grad, np.full(5, 0.5), free, step)
+    gained = two_loop(ds, dg, rho, np.empty(8), stored, grad, np.full(5, 0.5), free, step)
     expected = reference.two_loop(pairs[-8:], grad)
     np.testing.assert_allclose(step, expected, rtol=1e-8)
     assert gained == pytest.approx(expected @ grad)
@@ -210,7 +214,7 @@ def test_two_loop_holds_what_is_stuck_or_not_free() -> None:
     free = np.array([True, True, True, False])
     here = np.array([1.0, 0.0, 0.5, 0.5])
     rho, gain = 1.0 / np.sum(ds * dg, axis=1), np.empty(1)
-    ascent.two_loop(ds, dg, rho, gain, 1, grad, here, free, step)
+    two_loop(ds, dg, rho, gain, 1, grad, here, free, step)
     assert np.array_equal(step != 0.0, [False, False, True, False])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from compiled import entry
 from histories import make_domain
 from histories import steps
 from hypothesis import given
@@ -21,6 +22,13 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.tree.nodes import make_columns
 from optuna_hdbo._jit import cells
 from optuna_hdbo._study.space import SearchSpace
+
+
+edge = entry(cells.edge)
+divide = entry(cells.divide)
+last_before = entry(cells.last_before)
+longest = entry(cells.longest)
+middle_of = entry(cells.middle_of)
 
 
 DISTRIBUTIONS: list[BaseDistribution] = [
@@ -54,7 +62,7 @@ def test_the_place_of_a_value_is_where_its_trial_is_observed(
     cells.place(columns, np.array([float(k)]), x)
     assert abs(space.domain.observed_at(x)[0] - x[0]) <= 1e-12
     # It is inside the value's own share of the column.
-    assert cells.edge(columns, 0, float(k)) <= x[0] or space.domain.categorical[0]
+    assert edge(columns, 0, float(k)) <= x[0] or space.domain.categorical[0]
     if space.domain.categorical[0]:
         assert x[0] == k
 
@@ -70,18 +78,18 @@ def test_a_side_is_divided_into_parts_with_values_at_the_nearest_borders(
     high = data.draw(st.integers(low + 2, n))
     wanted = data.draw(st.sampled_from([2, 3]))
     ends = np.empty(4)
-    k = cells.divide(columns, 0, float(low), float(high), wanted, ends)
+    k = divide(columns, 0, float(low), float(high), wanted, ends)
     assert k == min(wanted, high - low)
     found = ends[: k + 1].tolist()
     assert found[0] == low
     assert found[-1] == high
     assert all(a + 1 <= b and b == int(b) for a, b in itertools.pairwise(found))
-    first, last = cells.edge(columns, 0, float(low)), cells.edge(columns, 0, float(high))
+    first, last = edge(columns, 0, float(low)), edge(columns, 0, float(high))
     if high - low <= 1000 and k == 2:
         u = (first + last) / 2
-        inner = [cells.edge(columns, 0, float(b)) for b in range(low + 1, high)]
+        inner = [edge(columns, 0, float(b)) for b in range(low + 1, high)]
         nearest = min(abs(b - u) for b in inner)
-        assert abs(cells.edge(columns, 0, found[1]) - u) <= nearest * (1 + 1e-6) + 1e-15
+        assert abs(edge(columns, 0, found[1]) - u) <= nearest * (1 + 1e-6) + 1e-15
 
 
 @every_distribution
@@ -93,13 +101,13 @@ def test_the_point_of_a_cell_is_the_value_that_owns_its_centre(
     n = min(size_of(distribution), 2**50)
     low = data.draw(st.integers(0, n - 1))
     high = data.draw(st.integers(low + 1, n))
-    at = cells.middle_of(columns, 0, float(low), float(high))
+    at = middle_of(columns, 0, float(low), float(high))
     assert low <= at < high
     assert at == int(at)
-    first, last = cells.edge(columns, 0, float(low)), cells.edge(columns, 0, float(high))
+    first, last = edge(columns, 0, float(low)), edge(columns, 0, float(high))
     u, slack = (first + last) / 2, 1e-8 * (last - first) + 1e-15
-    assert cells.edge(columns, 0, at) <= u + slack
-    assert cells.edge(columns, 0, at + 1) >= u - slack
+    assert edge(columns, 0, at) <= u + slack
+    assert edge(columns, 0, at + 1) >= u - slack
 
 
 def test_edges_of_log_values_are_those_of_the_listed_ones() -> None:
@@ -110,27 +118,27 @@ def test_edges_of_log_values_are_those_of_the_listed_ones() -> None:
         assert (space.domain.grids[0] is None) == (n > 1024)
         for k in range(1, n):
             expected = math.log((k + 0.5) / 0.5) / math.log((n + 0.5) / 0.5)
-            assert cells.edge(columns, 0, float(k)) == pytest.approx(expected, abs=0.05 / k)
-        assert cells.edge(columns, 0, 0.0) == 0.0
-        assert cells.edge(columns, 0, float(n)) == 1.0
+            assert edge(columns, 0, float(k)) == pytest.approx(expected, abs=0.05 / k)
+        assert edge(columns, 0, 0.0) == 0.0
+        assert edge(columns, 0, float(n)) == 1.0
 
 
 def test_the_longest_side_is_that_of_the_largest_share() -> None:
     columns = make_columns(make_domain(None, 4, "3", 5000))
 
-    def longest(*bounds: tuple[float, float]) -> int:
+    def longest_of(*bounds: tuple[float, float]) -> int:
         low, high = np.array(bounds).T.copy()
-        return int(cells.longest(columns, low, high))
+        return int(longest(columns, low, high))
 
-    assert longest((0, 1), (0, 4), (0, 3), (0, 5000)) == 0
-    assert longest((0, 0.5), (0, 4), (0, 3), (0, 5000)) == 1
-    assert longest((0, 0.5), (0, 1), (0, 3), (0, 5000)) == 2
-    assert longest((0, 0.5), (0, 1), (1, 3), (0, 5000)) == 3
-    assert longest((0, 0.5), (0, 1), (1, 3), (0, 3000)) == 2
-    assert longest((0, 1e-12), (3, 4), (1, 2), (7, 8)) == -1
+    assert longest_of((0, 1), (0, 4), (0, 3), (0, 5000)) == 0
+    assert longest_of((0, 0.5), (0, 4), (0, 3), (0, 5000)) == 1
+    assert longest_of((0, 0.5), (0, 1), (0, 3), (0, 5000)) == 2
+    assert longest_of((0, 0.5), (0, 1), (1, 3), (0, 5000)) == 3
+    assert longest_of((0, 0.5), (0, 1), (1, 3), (0, 3000)) == 2
+    assert longest_of((0, 1e-12), (3, 4), (1, 2), (7, 8)) == -1
     # The first of equals, whatever rounding says.
     third = make_columns(make_domain(None, 30))
-    assert cells.longest(third, np.array([1 / 3, 10.0]), np.array([2 / 3, 20.0])) == 0
+    assert longest(third, np.array([1 / 3, 10.0]), np.array([2 / 3, 20.0])) == 0
 
 
 def uneven() -> Domain:
@@ -147,5 +155,5 @@ def test_listed_values_are_where_the_grid_says(domain: Callable[[], Domain]) -> 
         x = np.empty(1)
         cells.place(columns, np.array([float(k)]), x)
         assert x[0] == value
-        assert cells.last_before(columns, 0, 0.0, 3.0, value) == k
+        assert last_before(columns, 0, 0.0, 3.0, value) == k
     assert make_domain(3).grids[0].tolist() == steps(3).tolist()  # type: ignore[union-attr]

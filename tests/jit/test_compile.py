@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -12,9 +13,11 @@ from typing import Any
 
 import pytest
 from compiled import compiled_functions
+from compiled import entry
 from histories import thorough
 
 from optuna_hdbo._jit import compile as jit
+from optuna_hdbo._jit import radial
 
 
 CALLEE = """
@@ -207,6 +210,16 @@ def test_options(function: Any) -> None:
     assert not options.get("parallel", False)
     assert not options["fastmath"] or options["fastmath"] == {"reassoc", "contract"}
     assert function.py_func.__qualname__.endswith(jit._DIGEST)
+
+
+def test_python_cannot_call_what_only_compiled_code_may() -> None:
+    """Not even where it has been compiled for these arguments. The process would crash."""
+    if not hasattr(radial.exp, "py_func"):
+        pytest.skip("NUMBA_DISABLE_JIT is set")
+    assert entry(radial.exp)(-1.0) == pytest.approx(math.exp(-1.0))
+    assert radial.exp.signatures
+    with pytest.raises(TypeError, match="Only compiled code can call exp"):
+        radial.exp(-1.0)
 
 
 def test_the_first_compilation_is_announced_once(package: Path, cold: Cold) -> None:

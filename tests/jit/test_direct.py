@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.optimize
+from compiled import entry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +17,9 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._jit import acquisition
 from optuna_hdbo._jit import direct as jit
+
+
+half_diagonal = entry(jit.half_diagonal)
 
 
 EPSILON = 1e-4
@@ -149,10 +153,10 @@ def test_rectangles_that_cannot_be_cut_are_not_chosen() -> None:
     ],
 )
 def test_half_diagonal(cuts: list[int], most: list[int], lengths: list[float]) -> None:
-    size = jit.half_diagonal(np.array(cuts), np.array(most))
+    size = half_diagonal(np.array(cuts), np.array(most))
     assert size == pytest.approx(0.5 * math.hypot(*lengths))
     assert size == pytest.approx(reference.half_diagonal(cuts, most))
-    assert size == jit.half_diagonal(np.array(cuts[::-1]), np.array(most[::-1]))
+    assert size == half_diagonal(np.array(cuts[::-1]), np.array(most[::-1]))
 
 
 @pytest.mark.parametrize("n_evaluations", [-3, 0, 1, 2, 3, 4, 5, 20, 57])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+from compiled import entry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +16,11 @@ from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._jit import kernels
 from optuna_hdbo._jit import radial
+
+
+distances = entry(kernels.distances)
+slopes = entry(kernels.slopes)
+exp = entry(radial.exp)
 
 
 LAYOUTS = {
@@ -41,19 +47,19 @@ def kernel(request: pytest.FixtureRequest, layout: tuple[tuple[int, ...], int]) 
 
 @given(st.floats(-699.0, 0.0))
 def test_exp_is_exact_to_the_last_bits(x: float) -> None:
-    assert radial.exp(x) == pytest.approx(math.exp(x), rel=4e-16)
+    assert exp(x) == pytest.approx(math.exp(x), rel=4e-16)
 
 
 def test_exp_at_its_ends() -> None:
-    assert radial.exp(0.0) == 1.0
-    assert radial.exp(-0.0) == 1.0
-    assert radial.exp(-1e-300) == 1.0
-    assert 0.0 < radial.exp(-1e300) < 1e-300
-    assert 0.0 < radial.exp(-math.inf) < 1e-300
+    assert exp(0.0) == 1.0
+    assert exp(-0.0) == 1.0
+    assert exp(-1e-300) == 1.0
+    assert 0.0 < exp(-1e300) < 1e-300
+    assert 0.0 < exp(-math.inf) < 1e-300
 
 
 def test_exp_never_increases_with_distance() -> None:
-    values = [radial.exp(x) for x in np.linspace(-2.0, 0.0, 301)]
+    values = [exp(x) for x in np.linspace(-2.0, 0.0, 301)]
     assert np.all(np.diff(values) > 0)
 
 
@@ -63,7 +69,7 @@ def test_distances(kernel: Kernel) -> None:
     for j in range(len(scales)):
         lo, hi = starts[j], starts[j + 1]
         r2 = np.full(5, np.nan)
-        kernels.distances(F, F[:, 0].copy(), hamming, lo, hi, 4, r2)
+        distances(F, F[:, 0].copy(), hamming, lo, hi, 4, r2)
         expected = reference.distances(F, F[:, 0], hamming, lo, hi)
         np.testing.assert_allclose(r2[:4], expected[:4], rtol=1e-14)
         assert r2[0] == 0.0
@@ -122,7 +128,7 @@ def test_formulas(kind: str) -> None:
 def test_slopes(kind: str) -> None:
     r2 = np.concatenate([[0.0], np.geomspace(1e-3, 30.0, 12), [np.nan]])
     expected = reference.slopes(KINDS[kind], r2[:-1])
-    kernels.slopes(KINDS[kind], r2, len(r2) - 1)
+    slopes(KINDS[kind], r2, len(r2) - 1)
     assert r2[0] == pytest.approx({"se": 1.0, "matern32": 3.0, "matern52": 5.0 / 3.0}[kind])
     np.testing.assert_allclose(r2[1:-1], expected[1:], rtol=1e-5)
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference as slow
+from compiled import entry
 from histories import make_domain
 from histories import make_kernel
 
 from optuna_hdbo._core.gp.kernel import Kernel
 from optuna_hdbo._core.variables.grad_is import sensitivities
 from optuna_hdbo._jit import radial as jit
+
+
+weighted = entry(jit.weighted)
 
 
 DOMAIN = make_domain(None, 4, "3", None, "2", 7)
@@ -56,4 +60,4 @@ def test_weighted_covariances(kind: str) -> None:
     r2, alpha = rng.uniform(0, 9, 20), rng.standard_normal(20)
     code = make_kernel(DOMAIN, kind=kind).code
     expected = slow.radial(code, r2) @ alpha
-    assert jit.weighted(code, r2, alpha) == pytest.approx(expected, rel=1e-10)
+    assert weighted(code, r2, alpha) == pytest.approx(expected, rel=1e-10)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference_tree as reference
+from compiled import entry
 from histories import DOMAINS
 from histories import INTERPRETED
 from histories import Ledger
@@ -33,6 +34,9 @@ from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.methods.loop import Loop
 from optuna_hdbo.methods.loop import Trial
 from optuna_hdbo.methods.soo import SOO
+
+
+bound_width = entry(jit.bound_width)
 
 
 def two_sines(x: np.ndarray) -> float:
@@ -450,12 +454,12 @@ def test_exploration_is_half_as_frequent_after_forty_nodes(explore: int) -> None
     turns = []
     for asked in range(160):
         state[nodes.ASKED] = asked
-        width = jit.bound_width(rule, state)
+        width = bound_width(rule, state)
         assert width == 0.5 or width == pytest.approx(np.sqrt(2 * np.log(np.pi**2 * 100 / 6)))
         turns.append(width != 0.5)
     assert sum(turns[:40]) == 40 // explore
     assert sum(turns[40:]) == 120 // (2 * explore)
-    assert not any(jit.bound_width(rule._replace(explore=0), state) != 0.5 for _ in turns)
+    assert not any(bound_width(rule._replace(explore=0), state) != 0.5 for _ in turns)
 
 
 @pytest.mark.parametrize(("size", "last"), [(None, 832), (8000, 416), (1000, 104)])

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import reference
+from compiled import entry
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,9 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.rotated import Rotated
 from optuna_hdbo._jit import acquisition as jit
+
+
+evaluate_sum = entry(jit.evaluate_sum)
 
 
 D = 5
@@ -72,7 +76,7 @@ def test_slopes_are_in_the_units_that_are_given() -> None:
     compiled = terms.compiled_terms
     work, f, part = np.empty((4, compiled.alpha.shape[1])), np.empty(D), np.empty(D)
     grad = np.full(D, np.nan)
-    jit.evaluate_sum(compiled, x, 1.0 / units, work, f, part, grad)
+    evaluate_sum(compiled, x, 1.0 / units, work, f, part, grad)
     np.testing.assert_allclose(grad, terms.slopes(x[None])[1][0] * units, rtol=1e-9)
 
 
