@@ -25,6 +25,9 @@ _DIGEST = hashlib.sha256(
 ).hexdigest()[:12]
 
 
+_ANY_ORDER = {"reassoc", "contract"}
+"""What the compiler may do to sums."""
+
 _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
 
@@ -56,7 +59,7 @@ def compiled(function: F) -> F:
 
     NaN and inf keep their meaning, unlike with ``fastmath=True``.
     """
-    return _compile(function, fastmath={"reassoc", "contract"})
+    return _compile(function, fastmath=_ANY_ORDER)
 
 
 def compiled_in_order(function: F) -> F:
@@ -67,9 +70,10 @@ def compiled_in_order(function: F) -> F:
 def internal(function: F) -> F:
     """Compile like :func:`compiled`, for compiled callers alone.
 
-    Numba makes no way in from Python for it. So all of this package compiles in a sixth less time.
+    Numba makes no way in from Python for it. So what a first study needs compiles in a sixth less
+    time.
     """
-    return _compile(function, internal=True, fastmath={"reassoc", "contract"})
+    return _compile(function, internal=True, fastmath=_ANY_ORDER)
 
 
 def internal_in_order(function: F) -> F:
@@ -82,7 +86,7 @@ def inlined(function: F) -> F:
 
     It is compiled as a part of each caller, under the caller's rules for sums.
     """
-    return _compile(function, fastmath={"reassoc", "contract"}, inline="always")
+    return _compile(function, fastmath=_ANY_ORDER, inline="always")
 
 
 def _compile(function: F, *, internal: bool = False, **options: Any) -> F:
@@ -94,11 +98,10 @@ def _compile(function: F, *, internal: bool = False, **options: Any) -> F:
         dispatcher = njit(cache=True, **options)(function)
     except RuntimeError:  # no folder for a cache can be written: compile in every process
         dispatcher = njit(**options)(function)
-    else:
-        if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT
-            dispatcher._cache = _ForgivingCache(dispatcher._cache, function.__qualname__)
-    if internal and isinstance(dispatcher, CPUDispatcher):
-        dispatcher.__class__ = _Internal
+    if isinstance(dispatcher, CPUDispatcher):  # not with NUMBA_DISABLE_JIT
+        dispatcher._cache = _ForgivingCache(dispatcher._cache, function.__qualname__)
+        if internal:
+            dispatcher.__class__ = _Internal
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -11,9 +11,12 @@ from typing import Literal
 
 import numpy as np
 
-from optuna_hdbo._core.acquisition.constraints import fits_of
+from optuna_hdbo._core.acquisition.constraints import CONSTRAINT
+from optuna_hdbo._core.acquisition.constraints import FAILURES
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.ensemble import ENSEMBLE
+from optuna_hdbo._core.models.ensemble import LOCAL
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -38,6 +41,10 @@ success at that time, which :func:`optuna_hdbo.explain` reads."""
 
 SIGNATURE = (credit.KEY, QUERY, CREDITS)
 """The entries of a record that say whose query it was, and why."""
+
+FITS = (FAILURES, CONSTRAINT, f"{ENSEMBLE}:", f"{LOCAL}:")
+"""What the keys of fits begin with. They hold whether the point of their suggestion is used or
+not."""
 
 QueryKind = Literal["search", "refine", "elsewhere", "restart", "repeat"]
 """What a query is for: a better point, one more digit of the best point, the furthest point from
@@ -94,7 +101,8 @@ class Panel:
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
-            fits |= fits_of(suggestion.record)
+            said = suggestion.record or {}
+            fits |= {key: data for key, data in said.items() if key.startswith(FITS)}
             if first is None:
                 first = name, suggestion
             if may_refine or not near:

@@ -5,11 +5,9 @@ That a trial must not fail is one more constraint, where failures depend on the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +20,6 @@ from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import ALL_MATTER_WARPED
-from optuna_hdbo._core.models.ensemble import ENSEMBLE
-from optuna_hdbo._core.models.ensemble import LOCAL
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import Observations
@@ -37,8 +33,6 @@ CONSTRAINT_GROWTH = 0.08
 FAILURES, CONSTRAINT = "failures", "constraint"
 """What the keys begin with under which fits of failures and of constraints are recorded."""
 
-_FITS = (FAILURES, CONSTRAINT, f"{ENSEMBLE}:", f"{LOCAL}:")
-
 BELIEFS = (ALL_MATTER, ALL_MATTER_WARPED)
 """The models of a constraint. Values that grow by orders of magnitude away from the border, such
 as those of a product, hide the border unless they are warped. Where they are smooth, warping costs
@@ -47,11 +41,6 @@ digits. So both are kept, and warped values are used where they predict better."
 LEAD = 10.0
 """Nats that warped values have to be ahead by. With 0 and 5 they were also used for some smooth
 constraints, where the last digits were lost."""
-
-
-def fits_of(record: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the entries of a suggestion's record that hold whether its point is used or not."""
-    return {k: v for k, v in (record or {}).items() if k.startswith(_FITS)}
 
 
 @dataclass(frozen=True, eq=False)
