@@ -7,7 +7,12 @@ from pathlib import Path
 
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted([*DOCS.glob("*.md"), *DOCS.glob("choices/*.md")]),
+]
 RUNNERS = ("bash", "pip", "python", "sphinx-build", "tox")
 
 

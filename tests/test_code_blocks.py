@@ -10,11 +10,12 @@ from typing import Any
 
 import optuna
 import pytest
+from documented import PAGES as DOCUMENTED
+from documented import ROOT
 
 import optuna_hdbo
 
 
-ROOT = Path(__file__).parent.parent
 ELSEWHERE = {
     "README.md": "test_the_first_example_runs",
     "docs/contributing.md": "test_the_first_example_runs and test_new_method.py",
@@ -33,7 +34,7 @@ def blocks(page: Path) -> list[str]:
 
 PAGES = {
     path.relative_to(ROOT).as_posix(): path
-    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/*/*.md"))
+    for path in (*DOCUMENTED, *ROOT.glob("*.md"), *ROOT.glob("examples/*/*/*.md"))
     if blocks(path)
 }
 

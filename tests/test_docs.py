@@ -11,6 +11,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from documented import DOCS
+from documented import PAGES
+from documented import ROOT
 from exported import BASELINES
 from exported import PUBLISHED
 from exported import PUBLISHED_BASELINES
@@ -20,9 +23,7 @@ import optuna_hdbo
 from optuna_hdbo import visualization
 
 
-ROOT = Path(__file__).parent.parent
 DOCUMENTED = {**SAMPLERS, **BASELINES}
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def read(name: str) -> str:
@@ -157,9 +158,12 @@ def test_links_elsewhere_are_well_formed(page: Path) -> None:
 
 
 def test_every_page_is_in_the_table_of_contents_once() -> None:
-    trees = re.findall(r"```{toctree}\n(.*?)```", read("docs/index.md"), re.DOTALL)
+    texts = [page.read_text("utf-8") for page in PAGES]
+    trees = re.findall(r"```{toctree}\n(.*?)```", "".join(texts), re.DOTALL)
     listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    pages = {
+        page.relative_to(DOCS).with_suffix("").as_posix() for page in PAGES if DOCS in page.parents
+    } - {"index"}
     assert len(listed) == len(set(listed))
     # A page that was added as contributing.md says is named there.
     assert set(listed) <= pages

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from documented import DOCS
 from documented import PAGES
-from documented import ROOT
 from documented import slug
 
 
-RESULTS = ROOT / "docs" / "results"
+RESULTS = DOCS / "results"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def folder() -> Iterator[Any]:
 
 
 def read(page: str) -> str:
-    return (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    return (DOCS / f"{page}.md").read_text("utf-8")
 
 
 def test_rows_are_those_of_the_kept_results(folder: Any) -> None:
@@ -71,7 +71,7 @@ def tables_of(page: str) -> list[tuple[str, list[str]]]:
 def listed(heading: str) -> set[str]:
     """Return the links of a section of the page on evidence."""
     section = read("evidence").split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return set(re.findall(r"\]\(([\w-]+\.md#[\w-]+)\)", section))
+    return set(re.findall(r"\]\(([\w/-]+\.md#[\w-]+)\)", section))
 
 
 def test_every_table_is_made_from_kept_results_or_said_not_to_be(folder: Any) -> None:
@@ -79,7 +79,8 @@ def test_every_table_is_made_from_kept_results_or_said_not_to_be(folder: Any) ->
     for page, rows in folder.tables.TABLES:
         made.setdefault(page, []).extend(rows())
     kept, others = set(), set()
-    for page in sorted(path.stem for path in PAGES if path.parent.name == "docs"):
+    pages = [path.relative_to(DOCS) for path in PAGES if DOCS in path.parents]
+    for page in sorted(path.with_suffix("").as_posix() for path in pages):
         for anchor, rows in tables_of(page):
             remade = [row in made.get(page, []) for row in rows]
             if any(remade):

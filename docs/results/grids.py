@@ -142,7 +142,7 @@ GRIDS = [
     ),
     Grid(
         "valleys",
-        "hdbo",
+        "hdbo-measured",
         {
             "HDBOSampler": "`HDBOSampler`",
             "TuRBOSampler": "`TuRBOSampler`",
@@ -302,7 +302,7 @@ GRIDS = [
     ),
     Grid(
         "nevergrad",
-        "hdbo",
+        "hdbo-measured",
         {"HDBOSampler": "", "tpe-default": "", "cmaes": "", "gp": ""},
         code(*Kept("nevergrad").problems()),
         three_digits,
@@ -310,7 +310,7 @@ GRIDS = [
     ),
     Grid(
         "hundred",
-        "hdbo",
+        "hdbo-measured",
         {"HDBOSampler": "", "tpe-default": "", "cmaes": "", "gp": ""},
         {
             "levy-100": "`levy-100`: local optima on a slope",
@@ -325,7 +325,7 @@ GRIDS = [
     ),
     Grid(
         "hundreds",
-        "hdbo",
+        "hdbo-measured",
         {"HDBOSampler": "", "tpe-default": ""},
         {
             "levy-500": "`levy-500`: local optima on a slope",
