@@ -14,6 +14,7 @@ from typing import Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:  # what _MODULES says, for type checkers
+    from optuna_hdbo import baselines as baselines
     from optuna_hdbo import methods as methods
     from optuna_hdbo import visualization as visualization
     from optuna_hdbo.believed import get_believed_best as get_believed_best
@@ -64,7 +65,7 @@ _MODULES = {
 }
 """Public name -> the module of this package that defines it."""
 
-_SUBMODULES = ("methods", "visualization")
+_SUBMODULES = ("baselines", "methods", "visualization")
 
 __all__ = ["__version__", *_MODULES]
 

@@ -53,11 +53,12 @@ def warm_up() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser("python -m optuna_hdbo", description=optuna_hdbo.__doc__)
+    parser = argparse.ArgumentParser("python -m optuna_hdbo", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("warmup", help="compile everything now, for container images and CI")
     parser.parse_args(arguments)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
+    print("Compiling. That takes up to a minute.", flush=True)
     start = time.perf_counter()
     warm_up()
     print(f"Compiled or loaded everything in {time.perf_counter() - start:.1f} s.")

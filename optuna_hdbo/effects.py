@@ -25,6 +25,7 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.parameters import ranges_of
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import check_target
 from optuna_hdbo._study.values import observed
 
 
@@ -84,11 +85,7 @@ def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int 
     """Fit the model; the arguments and errors are those of ``get_interactions``."""
     check_study(study)
     check_integer("n_trials", n_trials, 2)
-    if target is None and len(study.directions) > 1:
-        raise ValueError(
-            "target must be given for a study with several objectives, such as "
-            "target=lambda t: t.values[0]."
-        )
+    check_target(study, target)
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     return fitted_to(study.study_name, completed, target, n_trials)
 

@@ -85,7 +85,7 @@ def explain(study: Study, trial_number: int | None = None) -> Explanation:
     if trial_number is None:
         return Explanation(None, *explain_study(study, queries))
     try:
-        wanted = operator.index(trial_number)
+        wanted = -1 if isinstance(trial_number, bool) else operator.index(trial_number)
     except TypeError:
         wanted = -1
     for query in queries:

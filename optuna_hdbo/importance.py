@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -26,6 +27,7 @@ from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import Target
+from optuna_hdbo._study.values import check_target
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
 
@@ -88,7 +90,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             check_integer("seed", seed, 0)
         self._n_points = operator.index(n_points)
         self._n_trials = operator.index(n_trials)
-        self._conditional = bool(conditional)
+        self._conditional = check_flag("conditional", conditional)
         self._streams = Streams(None if seed is None else operator.index(seed))
 
     def evaluate(
@@ -99,6 +101,8 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         target: Target | None = None,
     ) -> dict[str, float]:
         """Return importances that add up to 1, the largest first.
+
+        With fewer than two trials that have a value, and where nothing varies, all are 0.
 
         Parameters
         ----------
@@ -111,11 +115,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
             objective value, of which a penalty counts as the worst other one.
         """
         check_study(study)
-        if target is None and len(study.directions) > 1:
-            raise ValueError(
-                "target must be given for a study with several objectives, such as "
-                "target=lambda t: t.values[0]."
-            )
+        check_target(study, target)
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         space = _space(study, completed, params)
         common = dict.fromkeys(space, 0.0) | self._scores(study, completed, space, target)

@@ -118,7 +118,12 @@ class Interactions:
         for pair in self.pairs:
             if set(pair.parameters) == {a, b} and a != b:
                 return pair
-        raise ValueError(f"a and b must be two assessed parameters, but got {a!r} and {b!r}.")
+        reasons = [f"{name!r}, {self.left_out[name]}" for name in (a, b) if name in self.left_out]
+        assessed = ", ".join(sorted((effect.parameter for effect in self.effects), key=natural))
+        raise ValueError(
+            f"a and b must be two assessed parameters, but got {a!r} and {b!r}. "
+            + (f"Left out: {'; '.join(reasons)}." if reasons else f"Assessed are {assessed}.")
+        )
 
     @property
     def strong(self) -> tuple[Interaction, ...]:
@@ -138,14 +143,17 @@ class Interactions:
 
     def __str__(self) -> str:
         """Return the summary and a table of the pairs that are more likely than not."""
-        lines = [self.summary, f"{'pair':30s} verdict  probability  nats   share"]
-        for pair in self.pairs:
-            if pair.verdict in ("strong", "weak"):
-                lines.append(
-                    f"{', '.join(pair.parameters):30s} {pair.verdict:7s} {pair.probability:11.1%} "
-                    f"{pair.log_evidence:6.1f} {pair.share:6.1%}"
-                )
-        lines = lines if len(lines) > 2 else lines[:1]
+        likely = [pair for pair in self.pairs if pair.verdict in ("strong", "weak")]
+        names = [", ".join(pair.parameters) for pair in likely]
+        width = max(map(len, names), default=0)
+        lines = [self.summary]
+        if likely:
+            lines.append(f"{'pair':{width}s} verdict  probability    nats  share")
+        for name, pair in zip(names, likely, strict=True):
+            lines.append(
+                f"{name:{width}s} {pair.verdict:7s} {pair.probability:12.1%} "
+                f"{pair.log_evidence:7.1f} {pair.share:6.1%}"
+            )
         lines += [f"left out: {name}, {reason}" for name, reason in self.left_out.items()]
         return "\n".join(lines)
 

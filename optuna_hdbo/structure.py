@@ -97,8 +97,9 @@ def get_groups(
         ``"trials"`` learns them from the completed trials of any sampler. They are those of
         :func:`optuna_hdbo.get_interactions`: strong interactions connect parameters, and inert
         parameters are in no group. ``"sampler"`` reads those that
-        :class:`optuna_hdbo.AddGPUCBSampler` works with, from any storage. It learns them anew now
-        and then; these are the latest.
+        :class:`optuna_hdbo.AddGPUCBSampler` works with, or the expert ``groups`` of
+        :class:`optuna_hdbo.HDBOSampler`, from any storage. They are learned anew now and then;
+        these are the latest.
     n_sweeps : int
         For ``"sampler"``, draw the group of every parameter so many times by Gibbs sampling, given
         the completed trials, for :attr:`Groups.probabilities`. 20 sweeps take less than a second
@@ -111,8 +112,8 @@ def get_groups(
     Raises
     ------
     ValueError
-        For ``"trials"``, as :func:`optuna_hdbo.get_interactions`, and with ``n_sweeps``. For
-        ``"sampler"``, where no trial of the study carries groups.
+        For ``"trials"``, as :func:`optuna_hdbo.get_interactions`, also for several objectives,
+        and with ``n_sweeps``. For ``"sampler"``, where no trial of the study carries groups.
 
     Examples
     --------
@@ -130,6 +131,12 @@ def get_groups(
         raise ValueError(
             f"n_sweeps must be 0 with source='trials', but got {n_sweeps}. Groups that are "
             "learned from trials have probabilities anyway."
+        )
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study must have a single objective, but {study.study_name!r} has "
+            f"{len(study.directions)}. For one of several, ask for the groups of "
+            "get_interactions(study, target=lambda t: t.values[0])."
         )
     return _of_trials(study)
 
@@ -197,10 +204,11 @@ def _of_sampler(study: Study, n_sweeps: int) -> Groups:
             since=tuple(since[frozenset(g)] for g in latest.groups),
         )
     raise ValueError(
-        f"study must have been sampled by AddGPUCBSampler until it learned groups, but none of "
-        f"the {len(trials)} trials of {study.study_name!r} carries any. The sampler's default "
-        "learns them once its plain model stops making progress; update='all_groups' learns them "
-        "from the first model-based trial on."
+        f"study must have been sampled by AddGPUCBSampler or HDBOSampler until it learned groups, "
+        f"but none of the {len(trials)} trials of {study.study_name!r} carries any. "
+        "AddGPUCBSampler learns them once its plain model stops making progress, or with "
+        "update='all_groups' from the first model-based trial on. HDBOSampler learns them once "
+        "its expert 'groups' is asked."
     )
 
 

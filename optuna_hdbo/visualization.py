@@ -21,10 +21,9 @@ from optuna_hdbo._figures.calibration import calibration_figure
 from optuna_hdbo._figures.calibration import left_out
 from optuna_hdbo._figures.calibration import recorded
 from optuna_hdbo._figures.components import components_figure
+from optuna_hdbo._figures.experts import experts_figure
 from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo._figures.heat_maps import selections_figure
-from optuna_hdbo._story.figure import experts_figure
-from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import natural
@@ -85,14 +84,7 @@ def plot_experts(study: Study) -> Figure:
     ImportError
         Without plotly.
     """
-    go = _plotly()
-    queries = read_queries(study)
-    if all(query.expert is None for query in queries):
-        raise ValueError(
-            f"study must have been sampled by HDBOSampler beyond its startup trials, but no "
-            f"expert has suggested any of the {len(queries)} trials of {study.study_name!r}."
-        )
-    return go.Figure(experts_figure(study, queries))
+    return _plotly().Figure(experts_figure(study))
 
 
 def plot_selections(study: Study) -> Figure:
@@ -260,7 +252,8 @@ def plot_groups(study: Study) -> Figure:
     Parameters
     ----------
     study : optuna.study.Study
-        Sampled by :class:`optuna_hdbo.AddGPUCBSampler`.
+        Sampled by :class:`optuna_hdbo.AddGPUCBSampler`, or by :class:`optuna_hdbo.HDBOSampler`
+        with its expert ``groups``.
 
     Returns
     -------
@@ -277,7 +270,7 @@ def plot_groups(study: Study) -> Figure:
     groups = get_groups(study, source="sampler")
     found = zip(groups.groups, groups.shares, strict=True)
     shares = {", ".join(sorted(names, key=natural)): share for names, share in found}
-    return go.Figure(bars(shares, "Groups of AddGPUCBSampler", "Share of the signal variance"))
+    return go.Figure(bars(shares, "Groups of the additive model", "Share of the signal variance"))
 
 
 def report(study: Study) -> list[str]:
@@ -300,6 +293,8 @@ def report(study: Study) -> list[str]:
 
     Raises
     ------
+    ValueError
+        For a study with several objectives.
     ImportError
         Without optuna-dashboard or plotly.
 
@@ -315,9 +310,14 @@ def report(study: Study) -> list[str]:
             "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
         ) from error
     check_study(study)
+    if len(study.directions) > 1:
+        raise ValueError(
+            f"study must have a single objective, but {study.study_name!r} has "
+            f"{len(study.directions)}. The figures that take a target can be saved one by one."
+        )
     go = _plotly()
     plots: dict[str, Callable[[], Figure]] = {
-        "experts": partial(plot_experts, study),
+        "experts": lambda: go.Figure(experts_figure(study, low=True)),
         "selections": partial(plot_selections, study),
     }
     if study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)):

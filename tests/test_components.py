@@ -175,11 +175,19 @@ def test_a_triple_is_shown_by_its_pairs() -> None:
 
     figure = drawn(product, 60)
     texts = [a["text"] for a in figure["layout"]["annotations"]]
-    assert {text.split(", with ")[1] for text in texts} == {
-        f"{name} averaged out" for name in "abc"
-    }
+    assert {text.split("<br>")[1] for text in texts} == {f"averaged over {n}" for n in "abc"}
     assert [t["type"] for t in figure["data"]] == ["contour", "scatter"] * 3
     assert [t["showscale"] for t in figure["data"][::2]] == [True, False, False]
+
+
+def test_a_few_integers_are_the_ticks_of_their_axis() -> None:
+    def stepped(trial: Trial) -> float:
+        return trial.suggest_int("n", 0, 4) ** 2 + trial.suggest_int("many", 0, 40) / 10.0
+
+    figure = drawn(stepped, 60)
+    axes = [a for name, a in figure["layout"].items() if name.startswith("xaxis")]
+    ticks = {axis["title"]["text"]: axis.get("tickvals") for axis in axes}
+    assert ticks == {"n": [0.0, 1.0, 2.0, 3.0, 4.0], "many": None}
 
 
 def known(predicted: list[float], **settings: Any) -> dict[str, Any]:

@@ -262,7 +262,7 @@ def test_infeasible_trials_improve_nothing(study: optuna.Study) -> None:
     assert explain(study).facts["experts"]["tree"]["improvements"] == 0
 
 
-@pytest.mark.parametrize("number", [-1, 3, "1", 1.5])
+@pytest.mark.parametrize("number", [-1, 3, "1", 1.5, True])
 def test_a_trial_that_is_not_there_is_refused(number: Any, study: optuna.Study) -> None:
     with pytest.raises(ValueError, match="trial_number must be the number of one of the 3"):
         explain(study, number)
@@ -278,6 +278,15 @@ def test_studies_of_other_samplers_are_refused_with_the_remedy() -> None:
     several = optuna.create_study(directions=["minimize", "minimize"])
     with pytest.raises(ValueError, match="single objective"):
         explain(several)
+
+
+def test_the_first_trial_is_no_samplers_yet() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+    study.optimize(bowl, n_trials=1)
+    with pytest.raises(ValueError, match="study must have two trials or more"):
+        explain(study)
+    study.optimize(bowl, n_trials=1)
+    assert "No expert has been asked yet" in str(explain(study))
 
 
 def test_a_study_that_is_still_in_its_startup() -> None:
@@ -457,6 +466,21 @@ def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
     assert isinstance(found, dict)
     assert len(found) == 6
     return found
+
+
+def test_opinions_that_are_sure_of_nothing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+    study.optimize(
+        lambda t: math.exp(5.0 * t.suggest_float("x", 0, 1)) + t.suggest_float("y", 0, 1),
+        n_trials=4,
+    )
+    told = explain(study, 3).facts["opinions"]
+    values = [trial.value for trial in study.trials[:3]]
+    monkeypatch.setattr(opinions, "MOST_UNSURE", math.inf)
+    every = explain(study, 3).facts["opinions"]
+    assert told.keys() < every.keys()
+    assert max(std for _, std in told.values()) <= 10.0 * np.ptp(values)
+    assert min(every[words][1] for words in every.keys() - told.keys()) > 1e10
 
 
 def test_pooled_lengthscales_have_an_opinion() -> None:

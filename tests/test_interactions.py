@@ -241,10 +241,35 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match=r"^study must have two completed trials"):
         get_interactions(optuna.create_study())
     found = get_interactions(study)
-    with pytest.raises(ValueError, match=r"^a and b must be two assessed parameters"):
+    with pytest.raises(ValueError, match=r"^a and b must be .*'fixed', which has a single value"):
         found.between("rate", "fixed")
-    with pytest.raises(ValueError, match=r"^a and b must be"):
+    with pytest.raises(ValueError, match=r"^a and b must be .*Assessed are depth, dummy, kind"):
         found.between("rate", "rate")
+
+
+def test_wrong_targets_are_named() -> None:
+    study = studied(mixed, 3)
+    evaluator = optuna_hdbo.GradISImportanceEvaluator()
+    for assess in (get_interactions, evaluator.evaluate):
+        with pytest.raises(ValueError, match=r"^target must be a function .* but got 5"):
+            assess(study, target=5)  # type: ignore[arg-type]
+        for told in ("much", [1.0]):
+            with pytest.raises(ValueError, match=r"^target must return a number"):
+                assess(study, target=lambda _, told=told: told)  # type: ignore[misc]
+        with pytest.raises(ValueError, match=r"for trial 0\. .*t\.duration\.total_seconds\(\)"):
+            assess(study, target=lambda t: t.duration)  # type: ignore[arg-type, return-value]
+
+
+def test_long_names_keep_the_table_in_columns() -> None:
+    def product(trial: Trial) -> float:
+        x, y, z = (trial.suggest_float(name, -1, 1) for name in ("a", "b" * 30, "c" * 40))
+        return x * y + 2.0 * y * z
+
+    lines = str(get_interactions(studied(product, 60))).splitlines()[1:]
+    assert len(lines) >= 3
+    ends = {line.index("strong") + len("strong") for line in lines[1:]}
+    assert len(ends) == 1
+    assert {len(line) for line in lines} == {len(lines[0])}
 
 
 def test_names_sort_naturally() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import optuna
 import pytest
+from exported import BASELINES
 from exported import SAMPLERS
 
 import optuna_hdbo
@@ -69,10 +70,34 @@ def test_determinism_is_true_false_or_unknown(value: Any) -> None:
         optuna_hdbo.HDBOSampler(deterministic_objective=known)
 
 
-def test_submodules_are_reached_through_the_package() -> None:
-    script = "import optuna_hdbo; optuna_hdbo.visualization.report, optuna_hdbo.methods.Loop"
-    subprocess.run([sys.executable, "-c", script], check=True)
-    assert {"methods", "visualization"} <= set(dir(optuna_hdbo))
+FLAGS = [
+    (name, setting)
+    for name, create in {**SAMPLERS, **BASELINES}.items()
+    for setting, parameter in inspect.signature(create).parameters.items()
+    if isinstance(parameter.default, bool)
+]
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_flags_are_true_or_false(name: str, flag: str) -> None:
+    with pytest.raises(ValueError, match=f"^{flag} must be True or False, but got 'no'"):
+        {**SAMPLERS, **BASELINES}[name](**{flag: "no"})
+
+
+def test_the_flag_of_the_evaluator_is_true_or_false() -> None:
+    with pytest.raises(ValueError, match=r"^conditional must be True or False, but got 'no'"):
+        optuna_hdbo.GradISImportanceEvaluator(conditional="no")  # type: ignore[arg-type]
+
+
+def test_unknown_experts_are_named() -> None:
+    with pytest.raises(ValueError, match=r"experts must be names out of local, .*got \['lcoal"):
+        optuna_hdbo.HDBOSampler(experts=["global", "lcoal"])
+
+
+@pytest.mark.parametrize("name", ["baselines.DOOSampler", "methods.Loop", "visualization.report"])
+def test_submodules_are_reached_through_the_package(name: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import optuna_hdbo; optuna_hdbo.{name}"], check=True)
+    assert name.split(".")[0] in dir(optuna_hdbo)
 
 
 def test_the_package_shows_public_names_only() -> None:

@@ -145,6 +145,12 @@ def test_a_group_is_as_sure_as_its_weakest_link() -> None:
     assert _sureness(("a",), {}) == 1.0
 
 
+def test_groups_of_several_objectives_are_refused_with_the_remedy() -> None:
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    with pytest.raises(ValueError, match=r"single objective.* has 2\..*get_interactions\(study"):
+        get_groups(study)
+
+
 @pytest.mark.parametrize("n_trials", [0, 3])
 def test_a_study_without_groups_is_refused(study: optuna.Study, n_trials: int) -> None:
     study.sampler = FakeSampler(seed=0)

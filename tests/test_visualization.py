@@ -16,10 +16,11 @@ from test_structure import attributes
 from optuna_hdbo import VSBOSampler
 from optuna_hdbo import visualization
 from optuna_hdbo._figures import components
+from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
 from optuna_hdbo._figures.axes import broken
 from optuna_hdbo._figures.components import components_figure
+from optuna_hdbo._figures.experts import experts_figure
 from optuna_hdbo._figures.heat_maps import COLOURS
-from optuna_hdbo._figures.heat_maps import HEIGHT_OF_CARD
 from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.interactions import Effect
@@ -204,6 +205,13 @@ def test_a_report_has_the_interactions(multiplied: optuna.Study) -> None:
     ]
 
 
+def test_several_objectives_have_no_report() -> None:
+    pytest.importorskip("optuna_dashboard")
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    with pytest.raises(ValueError, match=r"study must have a single objective.* has 2"):
+        visualization.report(study)
+
+
 def test_what_was_not_learned_cannot_be_plotted() -> None:
     study = optuna.create_study()
     with pytest.raises(ValueError, match="VSBOSampler"):
@@ -295,6 +303,21 @@ def test_experts_are_rows_with_a_dot_per_trial(asked: optuna.Study) -> None:
         "trial 1, tree: value 2<br>expected 2.5, standard deviation 0.5"
     )
     assert "fail" in dots["far from all points"]["text"][0]
+
+
+def test_every_expert_has_room_for_its_label(asked: optuna.Study) -> None:
+    tell(asked, 5.0, "global")
+    tell(asked, 5.0, "groups")
+    tell(asked, 5.0, "quadratic")
+    layout = experts_figure(asked)["layout"]
+    low, high = layout["yaxis2"]["domain"]
+    inner = layout["height"] - layout["margin"]["t"] - layout["margin"]["b"]
+    n_rows = len(layout["yaxis2"]["ticktext"])
+    assert n_rows == 7
+    assert (high - low) * inner / n_rows >= 33
+    card = experts_figure(asked, low=True)["layout"]
+    assert card["height"] == HEIGHT_OF_CARD
+    assert not any("<br>" in label for label in card["yaxis2"]["ticktext"])
 
 
 def test_the_best_value_is_a_line_above_the_experts(asked: optuna.Study) -> None:

@@ -23,11 +23,18 @@ def check_integer(name: str, value: Any, least: int, *, optional: bool = False) 
         )
 
 
-def check_flag(name: str, value: Any, *, optional: bool = False) -> None:
-    """Raise ``ValueError`` unless ``value`` is True or False."""
+def check_flag(name: str, value: Any, *, optional: bool = False) -> bool:
+    """Return whether ``value`` is true; ``ValueError`` unless it is True or False."""
     if not (isinstance(value, (bool, np.bool_)) or (optional and value is None)):
         instead = " or None" if optional else ""
         raise ValueError(f"{name} must be True or False{instead}, but got {value!r}.")
+    return bool(value)
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise ``ValueError`` unless every argument is True or False."""
+    for name, value in flags.items():
+        check_flag(name, value)
 
 
 def check_number(

@@ -24,8 +24,14 @@ FLAT, FEW_CHARACTERS = 4, 12
 """Where more choices than this are side by side, their names are upright, and cut to so many
 characters."""
 
+MOST_TICKS = 6
+"""Numbers along the axis of a parameter."""
+
 MOST_CHOICES_SHOWN = 16
 """Choices that have room side by side; of more, those that most trials have."""
+
+HEIGHT_OF_CARD = 450
+"""Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
 
 COLOUR, COLOUR_OF_REST = "#4c78a8", "#b8c4d0"
 
@@ -143,7 +149,9 @@ class ParameterAxis:
                 round_ones = [step * power for power in powers for step in (1, 2, 5)]
                 ticks = {"tickvals": [x for x in round_ones if low <= x <= high]}
             return {**axis, **ticks, "type": "log", "range": ends}
-        return {**axis, "nticks": 6, "range": [low, high]}
+        if len(self.places) <= MOST_TICKS:  # such as a few integers
+            return {**axis, "tickvals": list(self.places), "range": [low, high]}
+        return {**axis, "nticks": MOST_TICKS, "range": [low, high]}
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:

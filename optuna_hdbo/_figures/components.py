@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -46,6 +47,9 @@ NEGLIGIBLE = 0.005
 
 N_COLUMNS, HEIGHT_OF_ROW = 3, 290
 """Panels side by side, and the height of a row of panels in pixels."""
+
+LINE_OF_HEADING, MOST_CHARACTERS = 18, 34
+"""Height in pixels of a further line above a panel, and the characters that it has room for."""
 
 POINTS_OF_CURVE, POINTS_OF_CONTOUR = 81, 33
 
@@ -141,15 +145,15 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
     n_columns = min(N_COLUMNS, len(shown))
     n_rows = math.ceil(len(shown) / n_columns)
     height = HEIGHT_OF_ROW * n_rows + 130
+    averaged = any(panel.others for panel in shown)
+    explained = (
+        "Lines and colours: posterior mean. Bands and bars: 95 %. Dots: trials, less the effects "
+        "of all others."
+    )
+    if averaged:
+        explained += " Panels with a common parameter both have its own effect."
     layout: dict[str, Any] = {
-        "title": title_at_top(
-            "Effect on the value, group by group"
-            + small_line(
-                "Lines and colours: posterior mean. Bands and bars: 95 %. Dots: trials, less the "
-                "effects of all others."
-            ),
-            20,
-        ),
+        "title": title_at_top("Effect on the value, group by group" + small_line(explained), 20),
         "height": height,
         "margin": {"t": 100, "b": 50, "l": 60, "r": 40},
         "showlegend": False,
@@ -162,7 +166,8 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
     for k, panel in enumerate(shown):
         row, column = divmod(k, n_columns)
         number = "" if k == 0 else str(k + 1)
-        x, y = _domains(row, column, n_rows, n_columns, height)
+        above = 26.0 + (LINE_OF_HEADING if averaged else 0.0)
+        x, y = _domains(row, column, n_rows, n_columns, height, above)
         layout[f"xaxis{number}"] = {**panel.axes[0].layout(), "domain": x, "anchor": f"y{number}"}
         vertical = (
             panel.axes[1].layout()
@@ -172,7 +177,8 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
         layout[f"yaxis{number}"] = {**vertical, "domain": y, "anchor": f"x{number}"}
         text = f"{panel.share:.1%} of the variance"
         if panel.others:
-            text += f", with {', '.join(panel.others)} averaged out"
+            others = textwrap.shorten(", ".join(panel.others), MOST_CHARACTERS, placeholder=" …")
+            text += f"<br>averaged over {others}"
         layout["annotations"].append(_heading(text, x, y))
         first = not any("colorbar" in trace for trace in data)
         traces = _surface(panel, step, first) if len(panel.axes) == 2 else _curve(panel)
@@ -188,13 +194,13 @@ def _n_shown(shown: Sequence[Panel]) -> int:
 
 
 def _domains(
-    row: int, column: int, n_rows: int, n_columns: int, height: int
+    row: int, column: int, n_rows: int, n_columns: int, height: int, heading: float
 ) -> tuple[list[float], list[float]]:
-    """Return the parts of the figure's width and height that a panel has."""
+    """Return the parts of the figure's width and height that a panel has below its heading."""
     gap = 0.11
     width = (1.0 - gap * (n_columns - 1)) / n_columns
     inner = height - 150.0
-    above, below = 26.0 / inner, 52.0 / inner  # the heading and the name of the axis
+    above, below = heading / inner, 52.0 / inner  # the name of the axis is below
     each = 1.0 / n_rows
     top = 1.0 - row * each - above
     low = top - each + above + (below if row < n_rows - 1 else 0.0)
@@ -213,6 +219,7 @@ def _heading(text: str, x: list[float], y: list[float]) -> dict[str, Any]:
         "yanchor": "bottom",
         "showarrow": False,
         "font": {"size": 12},
+        "align": "left",
     }
 
 

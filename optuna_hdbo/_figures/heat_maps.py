@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import natural
@@ -25,9 +26,6 @@ MOST_ROWS = 60
 
 MOST_WITH_TEXT = 24
 """Up to this many parameters, the share of a strong interaction is written into its cell."""
-
-HEIGHT_OF_CARD = 450
-"""Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
 
 WIDTH_OF_CHARACTER = 8
 """In pixels. Names that are wider than a cell are upright."""
@@ -151,6 +149,7 @@ def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
         for name in names
     ]
     labels = [f"{name} ({times[name]} of {len(selections)})" for name in names]
+    last = max(len(s.parameters) for s in selections)
     cells = {
         "type": "heatmap",
         "x": [str(selection.trial) for selection in selections],
@@ -158,14 +157,15 @@ def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
         "z": ranks,
         "colorscale": "Blues_r",
         "zmin": 1,
-        "zmax": max(len(s.parameters) for s in selections) + 1,
+        "zmax": last + 1,  # the palest colour looks like an empty cell
         "xgap": 2,
         "ygap": 2,
-        "colorbar": {"title": "rank"},
+        "colorbar": {"title": "rank", "tickvals": list(range(1, last + 1, 1 + last // 12))},
         "hovertemplate": "%{y}<br>selected at trial %{x}, rank %{z}<extra></extra>",
     }
     layout = {
         "title": {"text": "Selected parameters"},
+        "plot_bgcolor": "white",
         "height": 190 + max(20 * len(names), 260),
         "xaxis": {"title": {"text": "Trial of the selection"}, "type": "category"},
         "yaxis": {"type": "category", "dtick": 1, "automargin": True},

@@ -110,6 +110,11 @@ def read_queries(study: Study) -> list[Query]:
     read = [_suggested(trial) for trial in trials]
     ours = {method for method, _ in read if method != ""}
     if HDBO.name not in ours and ours != {None}:
+        if len(trials) == 1:
+            raise ValueError(
+                f"study must have two trials or more, because no sampler has suggested the first "
+                f"one as a whole, but {study.study_name!r} has 1."
+            )
         raise ValueError(
             f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials "
             f"of {study.study_name!r} was suggested by one of its experts. Create the study with "

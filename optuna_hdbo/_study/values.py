@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 
-Target = Callable[[FrozenTrial], float]
+Target = Callable[[FrozenTrial], float | None]
 
 
 def signs_of(study: Study) -> tuple[float, ...]:
@@ -116,7 +116,7 @@ def observed(
     """
     trials, rows, values = [], [], []
     for trial in completed:
-        value = trial.value if target is None else target(trial)
+        value = trial.value if target is None else _told(target, trial)
         complete = all(name in trial.params for name in names)
         if complete and value is not None and np.isfinite(value):
             row = space.encode(trial.params)
@@ -126,6 +126,32 @@ def observed(
                 values.append(float(value))
     X = np.array(rows) if rows else np.empty((0, len(space.domain)))
     return trials, X, np.array(values)
+
+
+def check_target(study: Study, target: Target | None) -> None:
+    """Raise ``ValueError`` unless a target is callable, or None for a single objective."""
+    if target is None and len(study.directions) > 1:
+        raise ValueError(
+            "target must be given for a study with several objectives, such as "
+            "target=lambda t: t.values[0]."
+        )
+    if target is not None and not callable(target):
+        raise ValueError(
+            f"target must be a function of a trial, such as lambda t: t.values[0], or None, but "
+            f"got {target!r}."
+        )
+
+
+def _told(target: Target, trial: FrozenTrial) -> float | None:
+    """Return what a target says of a trial; ``ValueError`` unless it is a number or None."""
+    value = target(trial)
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"target must return a number or None, but returned {value!r} for trial "
+            f"{trial.number}. The number of a duration is t.duration.total_seconds()."
+        ) from error
 
 
 def maximised(study: Study, values: FloatArray) -> FloatArray:

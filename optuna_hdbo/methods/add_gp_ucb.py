@@ -26,6 +26,7 @@ from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_group_sizes
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import FloatArray
@@ -128,6 +129,9 @@ class AddGPUCB:
         shrink_bandwidth: bool = False,
         frugal: bool = False,
     ) -> None:
+        check_flags(
+            shared_hyperparameters=shared_hyperparameters, shrink_bandwidth=shrink_bandwidth
+        )
         check_integer("max_group_size", max_group_size, 1)
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_integer("n_decompositions", n_decompositions, 0, optional=True)
@@ -158,16 +162,9 @@ class AddGPUCB:
         self.maximiser = maximiser
         self.n_small_bandwidth = n_small_bandwidth
         self.shrink_bandwidth = shrink_bandwidth
+        groups = (max_group_size, self.decomposition, ungrouped, decomposition_search)
         self._model = AdditiveModel(
-            kernel,
-            max_group_size,
-            self.decomposition,
-            ungrouped,
-            decomposition_search,
-            n_decompositions,
-            shared_hyperparameters,
-            n_cyc,
-            frugal,
+            kernel, *groups, n_decompositions, shared_hyperparameters, n_cyc, frugal
         )
         self._plain = EnsembleQueries(Ensemble(kernel, True, (ALL_MATTER,), n_cyc), "log-ei")
         self._constraints = ConstraintModels(kernel)

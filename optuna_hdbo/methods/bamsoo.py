@@ -10,6 +10,7 @@ from typing import Literal
 from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.checks import check_branching
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.gp.kernel import KINDS
@@ -69,6 +70,7 @@ class BaMSOO:
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
     ) -> None:
+        check_flags(renew=renew, ard=ard, deterministic_objective=deterministic_objective)
         check_branching(branching)
         check_number("depth_exponent", depth_exponent, above=0.0, most=1.0)
         check_choice("depth_limit", depth_limit, DEPTH_LIMITS)

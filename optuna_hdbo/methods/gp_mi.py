@@ -26,6 +26,7 @@ from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_decomposition
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_group_sizes
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
@@ -105,6 +106,7 @@ class GPMI:
         decomposition_search: GroupSearch = "swap",
         n_decompositions: int | None = None,
     ) -> None:
+        check_flags(alternate=alternate, ard=ard, priors=priors)
         check_choice("exploration", exploration, ("mi", "ucb", "variance"))
         check_number("delta", delta, above=0.0, below=1.0)
         check_beta(beta)

@@ -15,6 +15,7 @@ from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.gp.kernel import KINDS
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
@@ -74,6 +75,7 @@ class GPUCB(Method):
         pooled: bool = False,
         frugal: bool = False,
     ) -> None:
+        check_flags(ard=ard, alternate=alternate, warp=warp)
         check_choice("kernel", kernel, tuple(KINDS))
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_beta(beta)

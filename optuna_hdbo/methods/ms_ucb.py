@@ -22,6 +22,8 @@ from optuna_hdbo._core.acquisition.confidence import root_beta_of_subspaces
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flag
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
@@ -111,6 +113,8 @@ class MSUCB:
         n_cyc: int | None = None,
         n_starts: int = 8,
     ) -> None:
+        check_flags(alternate=alternate, priors=priors)
+        check_flag("ard", ard, optional=True)
         check_integer("d", d, 0, optional=True)
         check_integer("n0", n0, 1)
         check_number("alpha", alpha, least=0.0, most=4.0)

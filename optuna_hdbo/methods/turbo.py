@@ -17,6 +17,7 @@ import numpy as np
 
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
@@ -112,6 +113,7 @@ class TuRBO(Method):
         n_cyc: int | None = None,
         frugal: bool = False,
     ) -> None:
+        check_flags(warp=warp, adaptive_prior=adaptive_prior, separable=separable, rotated=rotated)
         check_number("length", length, above=0.0, most=2.0)
         check_number("min_length", min_length, above=0.0, below=length)
         check_number("max_length", max_length, least=length, most=4.0)

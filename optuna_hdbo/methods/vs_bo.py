@@ -21,6 +21,7 @@ from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_names
 from optuna_hdbo._core.checks import check_names_known
@@ -125,6 +126,7 @@ class VSBO:
         kernel: str = "matern52",
         n_init: int = 10,
     ) -> None:
+        check_flags(priors=priors, additive=additive)
         check_integer("n_vs", n_vs, 2)
         check_choice("criterion", criterion, ("gain", "momentum", "forward"))
         check_number("gain", gain, above=0.0)

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
-from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.points import unknown_near
@@ -266,8 +265,8 @@ def _checked(experts: object) -> tuple[str, ...]:
             f"experts must be a list of names out of {', '.join(EXPERTS)}, or None, "
             f"but got {experts!r}."
         )
-    for name in experts:
-        check_choice("experts", name, tuple(EXPERTS))
+    if unknown := [name for name in experts if name not in EXPERTS]:
+        raise ValueError(f"experts must be names out of {', '.join(EXPERTS)}, but got {unknown}.")
     if len(set(experts)) < len(experts):
         raise ValueError(f"experts must name every expert once, but got {experts!r}.")
     return tuple(experts)

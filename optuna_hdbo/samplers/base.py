@@ -18,6 +18,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
+from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_point
 from optuna_hdbo._core.checks import is_integer
@@ -82,8 +83,8 @@ class MethodSampler(WithSettings, BaseSampler):
     warn_independent_sampling : bool
         Whether to warn, once per parameter, when it is sampled independently after startup.
     consider_pruned_trials : bool
-        Whether pruned trials count as observations. Their value is estimated from their last
-        report, and is at best that of the best trial. Without one they have failed.
+        Whether pruned trials count as observations. Their value is estimated from their reports,
+        and is at best that of the best trial. Without one they have failed.
     """
 
     supports_constraints = False
@@ -114,8 +115,8 @@ class MethodSampler(WithSettings, BaseSampler):
         self._streams = StudyStreams(None if seed is None else operator.index(seed))
         self._n_startup_trials = operator.index(n_startup_trials)
         self._independent_sampler = independent_sampler
-        self._warn_independent_sampling = bool(warn_independent_sampling)
-        self._use_pruned = bool(consider_pruned_trials)
+        self._warns = check_flag("warn_independent_sampling", warn_independent_sampling)
+        self._use_pruned = check_flag("consider_pruned_trials", consider_pruned_trials)
         self._notices = Notices(str(self))
         self._forget()
 
@@ -133,9 +134,8 @@ class MethodSampler(WithSettings, BaseSampler):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         # A lock cannot be copied, and the history may be large.
-        for name in ("_lock", "_study", "_parameters", "_listed", "_space", "_history"):
-            del state[name]
-        del state["_validated"]
+        for n in ("_lock", "_study", "_parameters", "_listed", "_space", "_history", "_validated"):
+            del state[n]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -325,7 +325,7 @@ class MethodSampler(WithSettings, BaseSampler):
         other, startup = self._independent_sampler, self._is_startup(study)
         # A parameter that is new will be in the model from the next trial on.
         expected = self.models_conditional and param_name not in self._history.known
-        if self._warn_independent_sampling and not startup and not expected:
+        if self._warns and not startup and not expected:
             by = "TPESampler" if other is None else str(other)
             self._notices.independent(trial.number, param_name, by, self.models_conditional)
         if other is not None:

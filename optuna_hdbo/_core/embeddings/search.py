@@ -16,6 +16,7 @@ from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -89,6 +90,7 @@ class EmbeddedSearch:
     _drawn: dict[int, tuple[int, Embedding]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
+        check_flags(ard=self.ard, priors=self.priors)
         check_integer("d", self.d, 1)
         check_integer("n_embeddings", self.n_embeddings, 1)
         check_integer("n_init", self.n_init, 1)

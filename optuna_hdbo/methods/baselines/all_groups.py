@@ -11,6 +11,7 @@ from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import OrderBound
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
@@ -44,6 +45,7 @@ class AllGroupsUCB(Method):
         priors: bool = True,
         n_cyc: int | None = None,
     ) -> None:
+        check_flags(priors=priors)
         check_integer("d", d, 1)
         check_beta(beta)
         check_integer("n_cyc", n_cyc, 1, optional=True)

@@ -20,6 +20,7 @@ from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
@@ -67,6 +68,7 @@ class DropoutUCB(Method):
         ard: bool = True,
         priors: bool = True,
     ) -> None:
+        check_flags(ard=ard, priors=priors)
         check_integer("d", d, 1)
         check_choice("fill", fill, FILLS)
         check_number("p", p, least=0.0, most=1.0)

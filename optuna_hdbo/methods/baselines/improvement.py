@@ -21,6 +21,7 @@ from optuna_hdbo._core.acquisition.analytic import terms
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.gp.fitted import FactorCache
@@ -76,6 +77,7 @@ class EI:
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
     ) -> None:
+        check_flags(ard=ard, priors=priors)
         check_number("margin", margin, least=0.0, optional=True)
         check_choice("maximiser", maximiser, MAXIMISERS)
         self._known, self._cache = KernelParams.parse(kernel_params), FactorCache()

@@ -23,6 +23,7 @@ from optuna_hdbo._core.acquisition.confidence import root_beta
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import FloatArray
@@ -125,6 +126,7 @@ class LineBO(Method):
         priors: bool = True,
         n_cyc: int | None = None,
     ) -> None:
+        check_flags(ard=ard, priors=priors)
         check_choice("directions", directions, DIRECTIONS)
         check_integer("n_line", n_line, 1)
         check_number("tolerance", tolerance, least=0.0)

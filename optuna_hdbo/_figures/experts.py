@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
+from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import count
+from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo.portfolio.experts import EXPERTS
 
@@ -48,42 +51,65 @@ OTHERS = {
 LOG_FROM = 50.0
 """The axis of values is logarithmic if the best value changes by at least this factor."""
 
+HEIGHT_OF_VALUES, HEIGHT_OF_MARGINS, GAP = 200, 160, 24
+"""In pixels: the upper part, what is above and below both parts, and between them."""
+
+HEIGHT_OF_ROW, HEIGHT_OF_LOW_ROW = 34, 19
+"""In pixels: a row with a label of two lines, and of one line."""
+
 SEEN = 0.9
 """Share of the values that the axis shows. A few very poor ones would hide all differences."""
 
 
-def experts_figure(study: Study, queries: list[Query]) -> dict[str, Any]:
-    """Return data and layout: values over trials above, a row per expert below."""
+def experts_figure(study: Study, *, low: bool = False) -> dict[str, Any]:
+    """Return data and layout: values over trials above, a row per expert below.
+
+    A low figure fits the dashboard, and has labels of one line.
+
+    Raises
+    ------
+    ValueError
+        Where no expert has suggested a trial of the study.
+    """
+    queries = read_queries(study)
+    if all(query.expert is None for query in queries):
+        raise ValueError(
+            f"study must have been sampled by HDBOSampler beyond its startup trials, but no "
+            f"expert has suggested any of the {len(queries)} trials of {study.study_name!r}."
+        )
     rows = _rows(queries)
     size = min(10.0, max(4.5, 700.0 / len(queries)))
     above, value_axis = _values(study, queries, size)
     below = [_dots(kind, queries, rows, size) for kind in MARKS]
     n_rows = len(rows)
-    middle = max(0.3, min(0.62, 0.1 * n_rows + 0.05))
+    height_of_rows = n_rows * (HEIGHT_OF_LOW_ROW if low else HEIGHT_OF_ROW)
+    height = HEIGHT_OF_CARD if low else HEIGHT_OF_MARGINS + HEIGHT_OF_VALUES + GAP + height_of_rows
+    inner = height - HEIGHT_OF_MARGINS
     first, last = queries[0].trial.number, queries[-1].trial.number
     margin = 0.02 * (last - first) + 0.5
     grid = {"gridcolor": "#ececec", "zeroline": False, "linecolor": "#bbbbbb"}
-    labels = [_label(name, queries) for name in rows]
+    labels = [_label(name, queries, low=low) for name in rows]
     return {
         "data": [*above, *(trace for trace in below if trace["x"])],
         "layout": {
-            "title": {"text": "Which expert suggested which trial", "x": 0.02, "y": 0.965},
+            "title": {**title_at_top("Which expert suggested which trial", 16), "x": 0.02},
+            "height": height,
             "font": {"color": INK, "size": 13},
             "plot_bgcolor": "white",
             "paper_bgcolor": "white",
             "hovermode": "closest",
             "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
-            "margin": {"l": 150, "r": 30, "t": 100, "b": 60},
+            "margin": {"l": 190 if low else 150, "r": 30, "t": 100, "b": 60},
             "xaxis": {
                 **grid,
                 "title": {"text": "Trial", "font": {"size": 13}},
                 "anchor": "y2",
                 "range": [first - margin, last + margin],
             },
-            "yaxis": {**grid, **value_axis, "domain": [middle + 0.06, 1.0]},
+            "yaxis": {**grid, **value_axis, "domain": [(height_of_rows + GAP) / inner, 1.0]},
             "yaxis2": {
                 **grid,
-                "domain": [0.0, middle],
+                "domain": [0.0, height_of_rows / inner],
                 "range": [n_rows - 0.4, -0.6],
                 "tickmode": "array",
                 "tickvals": list(range(n_rows)),
@@ -103,11 +129,12 @@ def _row(query: Query) -> str:
     return OTHERS[query.origin] if query.expert is None else query.expert
 
 
-def _label(name: str, queries: list[Query]) -> str:
+def _label(name: str, queries: list[Query], *, low: bool) -> str:
     mine = [query for query in queries if _row(query) == name]
     improved = sum(query.improves for query in mine)
-    small = f"{count(len(mine), 'trial')}, {improved} improved"
-    return f'{name}<br><span style="font-size:11px;color:{GREY}">{small}</span>'
+    told = str(len(mine)) if low else count(len(mine), "trial")
+    small = f'<span style="font-size:11px;color:{GREY}">{told}, {improved} improved</span>'
+    return f"{name}{'  ' if low else '<br>'}{small}"
 
 
 def _kind(query: Query) -> str:
