@@ -167,7 +167,11 @@ def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
         "title": {"text": "Selected parameters"},
         "plot_bgcolor": "white",
         "height": 190 + max(20 * len(names), 260),
-        "xaxis": {"title": {"text": "Trial of the selection"}, "type": "category"},
-        "yaxis": {"type": "category", "dtick": 1, "automargin": True},
+        "xaxis": {
+            "title": {"text": "Trial of the selection"},
+            "type": "category",
+            "showgrid": False,
+        },
+        "yaxis": {"type": "category", "dtick": 1, "automargin": True, "showgrid": False},
     }
     return {"data": [cells], "layout": layout}
