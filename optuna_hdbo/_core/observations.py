@@ -24,6 +24,7 @@ from optuna_hdbo._core.lazy import cached_property
 from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo._core.points import Failures
 
 
@@ -249,6 +250,11 @@ class Observations:
     def modelled_values(self) -> FloatArray:
         """Values made finite, and in long studies clipped, as models see them; shape (n,)."""
         return finite(focused(self.values, self.feasible) if self.in_focus else self.values)
+
+    @cached_property
+    def likeliest_output(self) -> Output:
+        """The warping under which the values look most normal. Several models share it."""
+        return warped_output(self.modelled_values, skewed=self.skewed)
 
     def warped(self, output: Output) -> Observations:
         """Return the same observations with their values transformed."""

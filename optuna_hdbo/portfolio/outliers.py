@@ -141,9 +141,12 @@ class _Robust:
             kept = below < np.where(kept, KEPT, TAKEN_BACK)
             if np.array_equal(kept, before) or kept.mean() < 1.0 - MOST_BELOW:
                 break
-        starts = (self.cold, kernel)
-        with_all = max(self._fitted(every, start, FIRST_STEPS)[1] for start in starts)
-        return ~best if best_score >= with_all + GAIN else ~every
+        if best.all():
+            return ~every
+        for start in (self.cold, kernel):
+            if best_score < self._fitted(every, start, FIRST_STEPS)[1] + GAIN:
+                return ~every
+        return ~best
 
     def _fitted(
         self,

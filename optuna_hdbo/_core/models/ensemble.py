@@ -32,7 +32,6 @@ from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._core.models.evidence import shares
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import Output
-from optuna_hdbo._core.outputs import warped_output
 
 
 LEAST_SHARE, ODDS_PER_NAT = 0.04, 0.5
@@ -257,8 +256,7 @@ class Ensemble:
         def refit(warm: Fitted | None) -> Fitted:
             nonlocal within
             if belief.warped:
-                output = warped_output(seen.modelled_values, skewed=seen.skewed)
-                memory.keep(f"{key}:output", output.to_json())
+                memory.keep(f"{key}:output", seen.likeliest_output.to_json())
                 within = self._seen(seen, belief, key, memory)
             if compared:
                 memory.keep(f"{key}:evidence", evidence.to_json())
