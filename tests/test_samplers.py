@@ -17,14 +17,18 @@ from exported import SAMPLERS
 from fakes import mixed_objective
 from histories import INTERPRETED
 from histories import affordable
+from histories import dear
 
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import BaMSOOSampler
 from optuna_hdbo import GPUCBSampler
+from optuna_hdbo import HDBOSampler
 from optuna_hdbo import SOOSampler
 from optuna_hdbo import VSBOSampler
+from optuna_hdbo._core import points
 from optuna_hdbo._core.calibration import KEY
 from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo.samplers import base
 from optuna_hdbo.samplers.base import MethodSampler
 
 
@@ -456,3 +460,21 @@ def test_conditional_and_fixed_parameters_come_and_go(fallbacks: Any) -> None:
 
 def two_parameters_of(trial: optuna.Trial) -> float:
     return trial.suggest_float("u", 0, 1) - trial.suggest_int("k", 0, 5)
+
+
+@dear
+def test_searches_afresh_do_not_ask_for_a_known_corner_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    moved = []
+
+    def perturbed(*args: Any) -> Any:
+        moved.append(args[1])
+        return points.perturbed(*args)
+
+    monkeypatch.setattr(base, "perturbed", perturbed)
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+    study.optimize(lambda t: sum(t.suggest_float(x, 0, 1) ** 1.5 for x in "abc"), n_trials=90)
+    queries = [trial.user_attrs.get("hdbo:restart") for trial in study.trials]
+    assert sum(began is not None for began in queries) > 20
+    assert len(moved) <= 2

@@ -215,6 +215,14 @@ class Domain:
         assert grid is not None, "a continuous column has no grid"
         return grid
 
+    def gaps(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return the distances of points (n, D), (m, D) along every column, shape (n, m, D).
+
+        Different choices are 1 apart.
+        """
+        apart = np.abs(X[:, None, :] - Z)
+        return np.where(self.categorical, np.minimum(apart, 1.0), apart)
+
     def snap(self, X: FloatArray) -> FloatArray:
         """Return admissible points near points (m, D).
 

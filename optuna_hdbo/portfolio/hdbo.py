@@ -155,16 +155,23 @@ class HDBO:
                 names = tuple(name for name in names if EXPERTS[name].begins_anew)
                 if settled and few.EXPERT in names:  # as good as all of them, and cheaper
                     names = (few.EXPERT,)
-            asked = self._everywhere.suggest(
-                search.domain,
-                search.seen,
-                streams,
-                names,
-                kind=kind_of(search.domain, domain),
-                may_refine=may_refine(search.seen),
-            )
+            asked = self._ask(domain, search, streams, names)
+            if (knowing := search.knowing(domain, of_all, asked.x)) is not None:
+                asked = self._ask(domain, knowing, streams, names)
             asked = _of_search(domain, search, asked)
         return asked.keeping(memory.kept)
+
+    def _ask(
+        self, domain: Domain, search: restart.Search, streams: Streams, names: tuple[str, ...]
+    ) -> Suggestion:
+        return self._everywhere.suggest(
+            search.domain,
+            search.seen,
+            streams,
+            names,
+            kind=kind_of(search.domain, domain),
+            may_refine=may_refine(search.seen),
+        )
 
     def _next_search(
         self,

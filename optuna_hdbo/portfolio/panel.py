@@ -15,8 +15,10 @@ from optuna_hdbo._core.acquisition.constraints import CONSTRAINT
 from optuna_hdbo._core.acquisition.constraints import FAILURES
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo._core.models.ensemble import ENSEMBLE
 from optuna_hdbo._core.models.ensemble import LOCAL
+from optuna_hdbo._core.tree.surrogate import KEY as SURROGATE
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -42,9 +44,9 @@ success at that time, which :func:`optuna_hdbo.explain` reads."""
 SIGNATURE = (credit.KEY, QUERY, CREDITS)
 """The entries of a record that say whose query it was, and why."""
 
-FITS = (FAILURES, CONSTRAINT, f"{ENSEMBLE}:", f"{LOCAL}:")
-"""What the keys of fits begin with. They hold whether the point of their suggestion is used or
-not."""
+FITS, SINGLE_FITS = (FAILURES, CONSTRAINT, f"{ENSEMBLE}:", f"{LOCAL}:"), {ADDITIVE_FIT, SURROGATE}
+"""What the keys of fits begin with, and other such keys. Fits hold whether the point of their
+suggestion is used or not."""
 
 QueryKind = Literal["search", "refine", "elsewhere", "restart", "repeat"]
 """What a query is for: a better point, one more digit of the best point, the furthest point from
@@ -93,7 +95,7 @@ class Panel:
         prior = {name: EXPERTS[name].prior_in(kind) for name in names}
         best = seen.X[int(np.argmax(merit))]
         rates = {name: credit.rate(earned[name], prior[name]) for name in names}
-        first: tuple[str, Suggestion] | None = None
+        first: str | None = None
         fits: dict[str, Any] = {}  # those of experts whose points are not used serve, too
         for name in self._ready(
             credit.order(earned, prior, rng, credit.FLOORS[kind]), domain, seen
@@ -102,17 +104,14 @@ class Panel:
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
             said = suggestion.record or {}
-            fits |= {key: data for key, data in said.items() if key.startswith(FITS)}
-            if first is None:
-                first = name, suggestion
+            fits |= {key: data for key, data in said.items() if _is_of_fit(key)}
+            first = first or name
             if may_refine or not near:
                 asked = suggestion.keeping(fits)
                 return _signed(name, asked, "refine" if near else "search", rates)
         assert first is not None
-        name, suggestion = first  # all of them refine
-        x = _far_from(domain, seen, rng)
-        record = suggestion.keeping(fits).record
-        return _signed(name, Suggestion(x, record), "elsewhere", rates)
+        x = _far_from(domain, seen, rng)  # all of them refine
+        return _signed(first, Suggestion(x).keeping(fits), "elsewhere", rates)
 
     def _takes_part(self, name: str, domain: Domain, seen: Observations) -> bool:
         expert = EXPERTS[name]
@@ -151,6 +150,10 @@ def may_refine(seen: Observations) -> bool:
     return n_recent(seen, "refine") < MOST_REFINED * WINDOW
 
 
+def _is_of_fit(key: str) -> bool:
+    return key.startswith(FITS) or key in SINGLE_FITS
+
+
 def _signed(
     name: str, suggestion: Suggestion, kind: QueryKind, rates: Mapping[str, float]
 ) -> Suggestion:
@@ -172,5 +175,5 @@ def refines(domain: Domain, x: FloatArray, best: FloatArray, share: float = 1.0)
 def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:
     """Return the one of some random points that is furthest from all known points."""
     pool = domain.sample(rng, 64)
-    gaps = np.array([((seen.known - x) ** 2).mean(axis=1).min() for x in pool])
+    gaps = np.array([(domain.gaps(x[None], seen.known) ** 2).mean(axis=2).min() for x in pool])
     return np.array(pool[int(np.argmax(gaps))])

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from histories import make_domain
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,6 +95,13 @@ def test_sample(domain: Domain, seed: int) -> None:
     assert_admissible(domain, X)
     assert np.array_equal(X, domain.sample(np.random.default_rng(seed), 7))
     assert domain.sample(np.random.default_rng(seed), 0).shape == (0, len(domain))
+
+
+def test_different_choices_are_one_apart() -> None:
+    domain = make_domain(None, "5")
+    X, Z = np.array([[0.2, 0.0], [0.5, 4.0]]), np.array([[0.9, 3.0], [0.1, 0.0]])
+    expected = [[[0.7, 1.0], [0.1, 0.0]], [[0.4, 1.0], [0.4, 1.0]]]
+    assert domain.gaps(X, Z) == pytest.approx(np.array(expected))
 
 
 def test_sample_gives_choices_equal_shares_and_grids_what_is_nearest() -> None:

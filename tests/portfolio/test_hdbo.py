@@ -39,6 +39,7 @@ from optuna_hdbo.portfolio.panel import MOST_REFINED
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import REFINED
 from optuna_hdbo.portfolio.panel import WINDOW
+from optuna_hdbo.portfolio.panel import _far_from
 
 
 class Stays:
@@ -287,7 +288,12 @@ class Knows(Stays):
 
 @pytest.mark.parametrize("goes", [False, True], ids=["all refine", "one goes elsewhere"])
 @pytest.mark.parametrize(
-    "fits", [("constraint0", "failures"), (f"local:{FEW_MATTER.key}", f"plain:{FEW_MATTER.key}")]
+    "fits",
+    [
+        ("constraint0", "failures"),
+        (f"local:{FEW_MATTER.key}", f"plain:{FEW_MATTER.key}"),
+        ("additive", "fit"),
+    ],
 )
 def test_fits_are_kept_whosever_point_is_used(fits: tuple[str, str], goes: bool) -> None:
     ledger = Ledger.started(make_domain(None, None), 10)
@@ -306,8 +312,18 @@ def test_fits_are_kept_whosever_point_is_used(fits: tuple[str, str], goes: bool)
     assert [expert.n_asked for expert in experts.values()] == [1, 0 if goes else 1]
     assert suggestion.record is not None
     assert suggestion.record[fits[0]] == suggestion.record[fits[1]] == 1
-    used = fits[1] if goes else fits[0]
-    assert {key for key in suggestion.record if key.startswith("own")} == {f"own {used}"}
+    # A point that is far from all others is no expert's.
+    own = {key for key in suggestion.record if key.startswith("own")}
+    assert own == ({f"own {fits[1]}"} if goes else set())
+
+
+def test_the_furthest_point_has_any_other_choice() -> None:
+    """The number of a choice is no distance."""
+    domain = make_domain("10")
+    seen = Observations.from_arrays(np.zeros((5, 1)), np.arange(5.0))
+    drawn = [_far_from(domain, seen, np.random.default_rng(i))[0] for i in range(40)]
+    assert len(set(drawn)) > 5
+    assert 0.0 not in drawn
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,8 @@ def test_at_most_two_fifths_are_left_out(
 ) -> None:
     monkeypatch.setattr(module._Robust, "_below", lambda *args: np.linspace(9.0, 4.0, 60))
     assert found(study()) == []
-    assert n_fitted == [60, 36, 60, 60]  # nearly all values are far below the second fit
+    # Nearly all values are far below the second fit, and the first fit to all is likelier.
+    assert n_fitted == [60, 36, 60]
 
 
 def test_values_that_are_too_good_are_believed() -> None:

@@ -293,6 +293,20 @@ def test_a_later_search_sees_its_own_trials_only() -> None:
     assert [r.number for r in other.seen.records] == [*range(5, n), n + 3]
 
 
+def test_a_later_search_learns_the_value_of_a_known_point_that_it_asks_for() -> None:
+    domain, n = make_domain(None, None), len(START + FLAT)
+    seen = study([*START, *FLAT, 1.0, 2.0, 3.0], {n: n, n + 1: n, n + 2: n})
+    search = next_search(seen)
+    knowing = search.knowing(domain, seen, seen.X[4])
+    assert knowing is not None
+    assert knowing.seen.values.tolist() == [START[4], 1.0, 2.0, 3.0]
+    assert knowing.seen.records == search.seen.records
+    assert (knowing.began, knowing.n_queries) == (search.began, search.n_queries)
+    assert search.knowing(domain, seen, seen.X[n]) is None  # it knows its own points
+    assert search.knowing(domain, seen, np.array([0.123, 0.456])) is None
+    assert next_search(seen, drawn=0.99).knowing(domain, seen, seen.X[4]) is None
+
+
 def test_a_later_search_ends_when_it_has_converged() -> None:
     first = START + FLAT
     n = len(first)

@@ -45,9 +45,18 @@ constraints, where the last digits were lost."""
 
 @dataclass(frozen=True, eq=False)
 class ConstraintModels:
-    """Gaussian processes of each constraint, fitted and recorded like those of the objective."""
+    """Gaussian processes of each constraint, fitted and recorded like those of the objective.
+
+    Parameters
+    ----------
+    kind : str
+        Kernel.
+    name : str
+        First part of the keys under which fits are recorded.
+    """
 
     kind: str = "matern52"
+    name: str = ""
     _models: dict[str, Ensemble] = field(default_factory=dict, init=False)
 
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
@@ -57,8 +66,6 @@ class ConstraintModels:
         """
         merit = merits(seen)
         constraints = self._no_failure(domain, seen, merit, memory)
-        if not seen.constraints.shape[1]:
-            return Feasibility(merit, seen.feasible, constraints)
         for j, column in enumerate(finite_constraints(seen).T):
             told = np.flatnonzero(~np.isnan(column))
             if not (column[told] > 0.0).any():
@@ -75,10 +82,7 @@ class ConstraintModels:
                 skewed=False,
             )
             constraints.append(self._modelled(j, domain, part, memory))
-        feasible = merit >= seen.y.min()
-        if seen.outside is not None:
-            feasible &= ~seen.outside
-        return Feasibility(merit, feasible, constraints)
+        return Feasibility(merit, seen.feasible, constraints)
 
     def _no_failure(
         self, domain: Domain, seen: Observations, merit: FloatArray, memory: Memory
@@ -111,7 +115,8 @@ class ConstraintModels:
         return [(model.posterior, -model.seen.shift / model.seen.scale)]
 
     def _ensemble(self, name: str) -> Ensemble:
-        return self._models.setdefault(name, Ensemble(self.kind, True, BELIEFS, name=name))
+        models = Ensemble(self.kind, True, BELIEFS, name=self.name + name)
+        return self._models.setdefault(name, models)
 
     def _modelled(
         self, j: int, domain: Domain, part: Observations, memory: Memory

@@ -143,7 +143,7 @@ class EmbeddedSearch:
             models = Ensemble(self.kernel, self.ard, beliefs, self.n_cyc, name=name)
             acquisition: Literal["log-ei", "ucb"] = "log-ei" if self.acquisition == "ei" else "ucb"
             queries = EnsembleQueries(models, acquisition)
-            self._queries[number] = queries, ConstraintModels(self.kernel)
+            self._queries[number] = queries, ConstraintModels(self.kernel, f"{name}:")
         return self._queries[number]
 
 

@@ -224,9 +224,8 @@ def _is_away(
     """Mark the points (m, D) that are far enough from x (D,) in the free columns."""
     if away <= 0.0:
         return np.ones(len(X), np.bool_)
-    gap = np.abs(X[:, free] - x[free])
-    gap = np.where(domain.categorical[free], gap > 0.0, gap)
-    return np.asarray(np.sqrt((gap**2).mean(axis=1)) >= away, np.bool_)
+    gaps = domain.gaps(X, x[None])[:, 0, free]
+    return np.asarray(np.sqrt((gaps**2).mean(axis=1)) >= away, np.bool_)
 
 
 def _choose(

@@ -240,13 +240,15 @@ class Ensemble:
     ) -> Believed:
         """Return the model under a belief, fitted anew if that is due.
 
-        Only models that are ``compared`` with others keep a record of their predictions. With
+        Only models that are ``compared`` with others keep a record of their predictions, also
+        where a method that does not compare them fits them anew. With
         ``widths (D,)``, the prior of the lengthscales is that of a cube with these sides. The
         first fit along learned directions begins at the kernel ``axes``.
         """
         key, n = f"{self.name}:{belief.key}", len(seen.y)
         groups = belief.groups(domain)
-        evidence = memory.recall(f"{key}:evidence", Evidence.from_json) or Evidence()
+        recorded = memory.recall(f"{key}:evidence", Evidence.from_json)
+        evidence, compared = recorded or Evidence(), compared or recorded is not None
         last = recall_fit(memory, key, domain, groups)
         within = self._seen(seen, belief, key, memory)
         if compared and last is not None and n > last.n:
@@ -304,10 +306,12 @@ class Ensemble:
             turned, likelihood = fit_rotated(start, seen.X, seen.y, prior, self.bounds, side)
             return Fitted(turned, len(seen.y), cycle, likelihood).rounded(domain)
         cold = cold_start(domain, self.kind, groups, cold_lengthscale(n_columns), 1e-3)
-        starts, X = starts_of_fit(warm, cold), seen.X
+        X = seen.X
         if widths is not None:
             X = np.ascontiguousarray(X / widths)
-            starts = [start if start is cold else _scaled(start, 1.0 / widths) for start in starts]
+            if warm is not None:
+                warm = replace(warm, kernel=_scaled(warm.kernel, 1.0 / widths))
+        starts = starts_of_fit(warm, cold)
         kernel, likelihood = fit(
             cold,
             X,

@@ -190,7 +190,7 @@ class Strategy:
             whiten @ step if self.is_full else whiten * step
         )  # eq. (43)
         norm = float(np.linalg.norm(self.p_sigma))
-        decay = float(np.sqrt(1.0 - (1.0 - c) ** (2 * (self.generation + 1))))
+        decay = float(np.sqrt(1.0 - (1.0 - c) ** (2 * self.generation)))
         n_columns = len(self.mean)
         short = norm / decay < (1.4 + 2.0 / (n_columns + 1.0)) * self.length
         c = self.c_c

@@ -126,7 +126,7 @@ class Descent:
         better = seen.X[merit >= np.median(merit)]
         columns = self.step.columns
         inverse = self.step.fitted.kernel.inverse[columns]
-        gaps = (drawn[:, None, columns] - better[:, columns]) * inverse
+        gaps = domain.gaps(drawn, better)[:, :, columns] * inverse
         return np.array(drawn[int(np.argmax((gaps**2).sum(axis=2).min(axis=1)))])
 
     def _posterior(self, seen: Observations) -> tuple[Posterior, float]:

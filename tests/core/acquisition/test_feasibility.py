@@ -102,6 +102,20 @@ def test_feasible_points_come_first_and_small_violations_next(scale: float) -> N
     assert fits_in(record) == ["constraint0:inverse-square", "constraint0:inverse-square:warped"]
 
 
+@pytest.mark.parametrize("shift", [-3.0, 0.0, 3.0])
+def test_where_posterior_means_rank_the_same_points_are_feasible(shift: float) -> None:
+    """Means spread less than values, so the lowest value says nothing about them."""
+    seen = halves()
+    feasibility, _ = learn(replace(seen, ranks=0.1 * seen.y + shift))
+    assert np.array_equal(feasibility.feasible, seen.constraints[:, 0] <= 0.0)
+
+
+def test_models_of_the_same_constraint_may_have_names() -> None:
+    seen, memory = halves(), Memory()
+    ConstraintModels("matern52", "embedded1:").fit(DOMAIN, seen, memory)
+    assert fits_in(memory.kept)[0] == "embedded1:constraint0:inverse-square"
+
+
 def test_the_incumbent_is_no_lucky_value() -> None:
     """A value that noise explains is not what the next point must improve on."""
     rng = np.random.default_rng(0)

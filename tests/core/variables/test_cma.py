@@ -86,6 +86,16 @@ def test_a_diagonal_gaussian_is_not_changed_by_other_columns() -> None:
     assert np.cov(drawn.T) == pytest.approx(np.diag([1.0, 9.0]), rel=0.1, abs=0.1)
 
 
+@pytest.mark.parametrize(("factor", "stalls"), [(0.999, False), (1.001, True)])
+def test_the_first_step_is_long_by_its_expected_length(factor: float, stalls: bool) -> None:
+    """Hansen (2016), eq. (45): of one generation the path has the step's own distribution."""
+    strategy = Strategy(3, 6)
+    longest = (1.4 + 2.0 / 4.0) * strategy.length / np.sqrt(strategy.mu_eff)
+    step = np.array([factor * longest, 0.0, 0.0])
+    strategy.update(np.tile(strategy.mean + strategy.sigma * step, (6, 1)))
+    assert bool((strategy.p_c == 0.0).all()) == stalls
+
+
 def test_foreign_points_are_shrunk() -> None:
     """A point a thousand standard deviations off moves the mean by a few."""
     strategy = Strategy(3, 2)
