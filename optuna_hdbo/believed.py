@@ -16,7 +16,7 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.parameters import Parameters
-from optuna_hdbo._study.parameters import ranges_of
+from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
@@ -80,7 +80,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
         if (count == len(completed) or name in rules) and range_ and not range_.single()
     }
     space = SearchSpace(ranges, known.required(), rules)
-    trials, X, values = observed(completed, space, space.required)
+    trials, X, values = observed(completed, space, space.required, beyond=True)
     feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)
     if not feasible.any():
         raise ValueError(

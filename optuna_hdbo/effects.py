@@ -23,7 +23,7 @@ from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.parameters import ranges_of
+from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import check_target
 from optuna_hdbo._study.values import observed

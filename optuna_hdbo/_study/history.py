@@ -8,7 +8,6 @@ from bisect import insort
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from typing import Any
-from typing import TypeVar
 
 import numpy as np
 from optuna.distributions import BaseDistribution
@@ -24,6 +23,7 @@ from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
 from optuna_hdbo._study.attributes import constraints_of
+from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
@@ -44,8 +44,6 @@ from optuna_hdbo.methods.base import State
 if TYPE_CHECKING:
     from optuna.study import Study
 
-
-Array = TypeVar("Array", bound=np.ndarray)
 
 _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
@@ -79,7 +77,7 @@ class History:
 
     def _forget(self) -> None:
         self.known: Mapping[str, BaseDistribution] = {}
-        """Every parameter that a finished trial had, with its latest distribution."""
+        """Every parameter that a complete trial had, with its latest distribution."""
         self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
@@ -184,21 +182,19 @@ class History:
             if self._records and self._records[-1].number > trial.number:
                 self._records = list(self._records)  # others look at that list's beginning
             self._keep_record(self._records, trial, suggestion)
-        failed = trial.state == TrialState.FAIL
-        # A trial may fail, or its worker be killed, before it has asked for every parameter.
-        row = self._pending_row(trial, suggestion, space) if failed else space.encode(trial.params)
+        row = space.encode(self._params_of(trial, suggestion, space))
         if row is not None:
             self._tried.add(row.tobytes())
-            if failed or (self._use_pruned and has_failed(trial)):
+            if self._is_lost(trial):
                 self._failed[trial.number] = row
-        if failed:
+        if trial.state == TrialState.FAIL:
             return
         if row is None and (row := space.extend(trial.params)) is not None:
             if space.is_close(row):
                 self._outside.add(trial.number)
             else:
                 row, self._n_far = None, self._n_far + 1
-        if self.known != trial.distributions:
+        if trial.state == TrialState.COMPLETE and self.known != trial.distributions:
             # Not in place: others keep what they have seen.
             self.known = {**self.known, **trial.distributions}
         told, pruned_at = maximised_values(trial, signs), None
@@ -218,6 +214,9 @@ class History:
         if told is not None and len(signs) > 1:
             self._objectives[trial.number] = told
         self._insert(trial.number, value, row)
+
+    def _is_lost(self, trial: FrozenTrial) -> bool:
+        return has_failed(trial) and (self._use_pruned or trial.state == TrialState.FAIL)
 
     def _allocate(self, n: int, n_columns: int) -> None:
         self._X = np.empty((n, n_columns))
@@ -264,6 +263,8 @@ class History:
     def _keep_record(
         self, records: list[Record], trial: FrozenTrial, suggestion: StoredSuggestion
     ) -> None:
+        if is_enqueued(trial):  # the method did not choose the point
+            return
         if suggestion.method == self._method_name and suggestion.record is not None:
             record = Record(trial.number, _STATES[trial.state], suggestion.record)
             if not records or records[-1].number < record.number:
@@ -279,7 +280,7 @@ class History:
         records = list(self._records) if running else Records(self._records)
         for trial in running:
             suggestion = self._latest_suggestion(trial)
-            row = self._pending_row(trial, suggestion, space)
+            row = space.encode(self._params_of(trial, suggestion, space))
             if row is not None:
                 # Points of the startup have values in all columns.
                 pending.append(space.domain.canonical(row[None])[0])
@@ -301,10 +302,12 @@ class History:
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
             X, outside = space.domain.snap(X), None
+        for array in (X, values, numbers):
+            array.setflags(write=False)
         seen = Observations(
-            X=_read_only(X),
-            values=_read_only(values),
-            numbers=_read_only(numbers),
+            X=X,
+            values=values,
+            numbers=numbers,
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],
             constraints=constraints_array(self._told, self._constraint_names, numbers),
@@ -320,9 +323,15 @@ class History:
         lost = by_chance(space.domain, seen.X, penalties) if len(signs) == 1 else None
         return seen.with_failures(space.domain, self._failed, lost)
 
-    def _pending_row(
+    def _params_of(
         self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace
-    ) -> FloatArray | None:
+    ) -> Mapping[str, Any]:
+        """Return a trial's parameters, and those that it would have asked for had it not ended.
+
+        A pruned trial with a value gets only those of the latter that all trials have.
+        """
+        if trial.state == TrialState.COMPLETE:
+            return trial.params
         params: dict[str, Any] = {}
         if suggestion is not None:
             try:
@@ -332,10 +341,6 @@ class History:
         enqueued = trial.system_attrs.get("fixed_params")
         if isinstance(enqueued, dict):
             params.update(enqueued)
-        params.update(trial.params)
-        return space.encode(params)
-
-
-def _read_only(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
+        if trial.state == TrialState.PRUNED and not self._is_lost(trial):
+            params = {name: params[name] for name in params if name in space.required}
+        return {**params, **trial.params}

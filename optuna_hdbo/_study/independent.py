@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from typing import TYPE_CHECKING
 from typing import Any
 
@@ -49,8 +48,8 @@ def learned(
         return nearest
     tpe = TPESampler(n_startup_trials=1, seed=seed)
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # extreme ranges overflow
+        # Extreme ranges overflow. This holds for the thread, unlike a filter of warnings.
+        with np.errstate(all="ignore"):
             value = tpe.sample_independent(study, trial, name, distribution)
         if (accepted := _accepted(value, distribution)) is not None:
             return accepted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Mapping
@@ -23,6 +24,9 @@ from optuna_hdbo._study.space import SearchSpace
 if TYPE_CHECKING:
     from optuna.study import Study
 
+
+MOST_STEPS = 64
+"""Steps of reports that are told apart. What learns from them costs the cube of their number."""
 
 Target = Callable[[FrozenTrial], float | None]
 
@@ -93,10 +97,23 @@ class Reports:
             self.pruned[number] = pruned_at
 
     def matrix(self, numbers: IntArray) -> FloatArray:
-        """Return the reports of trials (n,) by ascending step, shape (n, S); NaN without one."""
+        """Return the reports of trials (n,) by ascending step, shape (n, S); NaN without one.
+
+        Where trials were pruned at many steps, S is :data:`MOST_STEPS`. Then a column has the last
+        report since the step before.
+        """
         steps = sorted(set(self.pruned.values()))
         told = [self._reported.get(number, {}) for number in numbers.tolist()]
-        return np.array([[one.get(step, math.nan) for step in steps] for one in told])
+        if len(steps) <= MOST_STEPS:
+            return np.array([[one.get(step, math.nan) for step in steps] for one in told])
+        gaps = MOST_STEPS - 1
+        ends = [steps[-(-i * (len(steps) - 1) // gaps)] for i in range(MOST_STEPS)]
+        matrix = np.full((len(told), MOST_STEPS), math.nan)
+        for row, one in zip(matrix, told, strict=True):
+            for step in sorted(one):
+                if step <= ends[-1]:
+                    row[bisect_left(ends, step)] = one[step]
+        return matrix
 
 
 def observed(
@@ -104,8 +121,12 @@ def observed(
     space: SearchSpace,
     names: Collection[str],
     target: Target | None = None,
+    *,
+    beyond: bool = False,
 ) -> tuple[list[FrozenTrial], FloatArray, FloatArray]:
     """Return the trials with a finite value and some parameters, and them as rows of a space.
+
+    Those with a number outside of its range are left out, or have a place ``beyond`` the cube.
 
     Returns
     -------
@@ -120,6 +141,8 @@ def observed(
         complete = all(name in trial.params for name in names)
         if complete and value is not None and np.isfinite(value):
             row = space.encode(trial.params)
+            if row is None and beyond:
+                row = space.extend(trial.params)
             if row is not None:
                 trials.append(trial)
                 rows.append(row)

@@ -179,19 +179,21 @@ class MethodSampler(WithSettings, BaseSampler):
         """
         self._refuse_multi_objective(study)
         with self._lock:
-            key, trials = study_key(study), read_trials(study)
-            if key != self._study or not self._parameters.goes_on_in(trials):
-                self._parameters = Parameters(self._use_pruned)
-                self._space = SearchSpace({})  # without it, nothing is left of the history
-            # Not valid before all is taken in: an interrupted call starts over the next time.
-            self._study = None
-            self._parameters.follow(trials)
-            found = self._parameters
-            space = found.modelled() if self.models_conditional else found.common()
-            # Optuna asks for a point right after this: no need to list them again.
-            self._listed = trial, trials
-            self._study = key
-            return space
+            found = self._follow(study, trial)
+            return found.modelled() if self.models_conditional else found.common()
+
+    def _follow(self, study: Study, trial: FrozenTrial) -> Parameters:
+        """Return a study's parameters, and keep its trials for the point of this trial."""
+        key, trials = study_key(study), read_trials(study)
+        if key != self._study or not self._parameters.goes_on_in(trials):
+            self._parameters = Parameters(self._use_pruned)
+            self._space = SearchSpace({})  # without it, nothing is left of the history
+        # Not valid before all is taken in: an interrupted call starts over the next time.
+        self._study = None
+        self._parameters.follow(trials)
+        self._listed = trial, trials
+        self._study = key
+        return self._parameters
 
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
@@ -201,9 +203,14 @@ class MethodSampler(WithSettings, BaseSampler):
         if not search_space:
             return {}
         with self._lock:  # threads share this object, and must see each other's points
+            if self._study != study_key(study):  # another one may run in another thread
+                self._follow(study, trial)
             space = self._space = self._space_of(search_space)
             self._streams.of(study, trial.number)
-            seen = self._history.read(study, trial, space, self._take_list(trial))
+            # Used once: the next reader lists the trials again, and sees no older state.
+            listed, self._listed = self._listed, None
+            trials = listed[1] if listed is not None and listed[0] is trial else None
+            seen = self._history.read(study, trial, space, trials)
             self._validate(self._history.known)
             self._notices.abandoned(self._history.n_abandoned)
             self._notices.beyond(self.meant_for, len(space.domain), len(seen.values))
@@ -213,7 +220,6 @@ class MethodSampler(WithSettings, BaseSampler):
                 return self._ask(study, trial, space, seen)
             if self._independent_sampler is not None:
                 return {}
-            # Only this trial draws from its stream, so no other trial gets this point.
             params, stored = self._draw(space, trial.number)
             write_suggestion(study, trial, stored.to_text())
             return params
@@ -224,15 +230,6 @@ class MethodSampler(WithSettings, BaseSampler):
         if not space.describes(search_space, required):
             space = SearchSpace(search_space, required)
         return space.with_rules(self._parameters.rules() if self.models_conditional else {})
-
-    def _take_list(self, trial: FrozenTrial) -> list[FrozenTrial] | None:
-        """Return the list of trials that was read for this trial's search space, if it is there.
-
-        The list is used once. The next reader lists the trials again, and so never sees an older
-        state than the last one.
-        """
-        listed, self._listed = self._listed, None
-        return None if listed is None or listed[0] is not trial else listed[1]
 
     def _ask(
         self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations
@@ -294,10 +291,9 @@ class MethodSampler(WithSettings, BaseSampler):
         A numerical failure costs a line in the log. Any other exception is a bug: its traceback
         is logged, once per sampler. With the environment variable :data:`STRICT` both are raised.
         """
-        streams = self._streams.present
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
-                suggestion = suggest(self._method, space.domain, seen, streams)
+                suggestion = suggest(self._method, space.domain, seen, self._streams.present)
             params = space.decode(check_point(suggestion.x, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON
@@ -310,7 +306,11 @@ class MethodSampler(WithSettings, BaseSampler):
         return params, stored, text, suggestion.report
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
-        params = space.draw(self._streams.present.generator("startup", number))
+        # Only this trial has its streams, but the point may have been added by hand.
+        for purpose in ("startup", "startup:again"):
+            params = space.draw(self._streams.present.generator(purpose, number))
+            if space.domain.discrete.all() or not self._is_taken(space.encode(params)):
+                break
         return params, StoredSuggestion(space.to_json(params), None, None)
 
     def sample_independent(

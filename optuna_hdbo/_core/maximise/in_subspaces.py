@@ -212,6 +212,8 @@ class SubspaceMaximiser:
         value, y = self._climb(acquisition, here, i, y, value)
         for _ in range(6 if len(places) else 0):
             moves = single_moves(self.domain, self._point(i, y), columns[places])[:, columns]
+            if not len(moves):  # choices that are all equal
+                break
             gains = self._scores(here, columns[None], moves[None])[0]
             # Climbing may turn a step down into a step up: the three best are followed.
             tried = [
