@@ -211,11 +211,10 @@ class _Branches:
         return self._rules
 
     def _learn(self, required: frozenset[str], failed: Mapping[int, frozenset[str]]) -> None:
-        lacking = {name: [n for n in failed if name not in failed[n]] for name in self._ranges}
         found = {
-            name: self._ranges[name].present()
-            for name in sorted(self._ranges)
-            if not self._ranges[name].is_doubtful(lacking[name])
+            name: ranges.present()
+            for name, ranges in sorted(self._ranges.items())
+            if not (ranges.are_mixed() and ranges.was_refused(name, failed))
         }
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self._rules = self._activity.rules(deciders)

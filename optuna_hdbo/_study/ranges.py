@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -47,17 +48,21 @@ class Ranges:
         last = self._by_number[numbers[-1]]
         return _all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
 
-    def is_doubtful(self, lacking: Sequence[int]) -> bool:
-        """Tell whether the last trial may be of another kind than the objective asks for.
-
-        Where a trial was added with another scale or other choices, those that ask for the old
-        ones fail in Optuna. They are among these numbers of failed trials without the parameter.
-        """
-        number = max(self._by_number)
-        if len(self._distinct) == 1 or max(lacking, default=-1) < number:
+    def are_mixed(self) -> bool:
+        """Tell whether the last trials have had the parameter on different scales or choices."""
+        if len(self._distinct) == 1:
             return False
-        recent, last = sorted(self._by_number)[-RECENT:], self._by_number[number]
-        return not all(_are_alike(self._by_number[n], last) for n in recent)
+        recent = [self._by_number[number] for number in sorted(self._by_number)[-RECENT:]]
+        return not all(_are_alike(d, recent[-1]) for d in recent)
+
+    def was_refused(self, name: str, failed: Mapping[int, frozenset[str]]) -> bool:
+        """Tell whether a later trial failed without the parameter; ``failed`` have had these.
+
+        Where a trial was added with another scale or other choices, Optuna lets those fail that
+        ask for the old ones.
+        """
+        last = max(self._by_number)
+        return any(number > last and name not in names for number, names in failed.items())
 
     def _in_force(self, numbers: list[int]) -> list[int]:
         """Return the trials, of these by ascending number, whose ranges make the present one.
