@@ -184,7 +184,8 @@ def hand_over(folder: Path) -> None:
 
 
 def test_the_command_says_how_long_it_took_and_where_the_code_is(cold: Cold) -> None:
-    first, second = cold.said
+    announced, first, second = cold.said
+    assert announced.startswith("Compiling.")
     assert first.startswith("Compiled or loaded everything in ")
     assert second.startswith(f"The compiled code is cached in {cold.folder}")
     assert len(list(cold.folder.rglob("*.nbi"))) > 20
