@@ -97,6 +97,8 @@ def get_believed_best(study: Study) -> FrozenTrial:
             y, shift, scale = standardise(merit[rows])
             posterior = fitted_posterior(space.domain, X[rows], y)
             merit = posterior.mean(X) * scale + shift
+        told = np.isin(seen.numbers, kept)  # the model does not know the others
+        feasible = feasible & told if (feasible & told).any() else feasible
     best = int(np.argmax(np.where(feasible, merit, -np.inf)))
     return copy.deepcopy(trials[best])
 

@@ -22,6 +22,7 @@ from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
@@ -100,6 +101,10 @@ def fitted_to(
     space, left_out = assessed(completed)
     trials, X, values = observed(completed, space, space.distributions, target)
     kept = ordinary(values)
+    if target is None:
+        for sign in (1.0, -1.0):  # the direction is not known here
+            told = sign * values
+            kept = kept[without_penalties(told)[kept] == told[kept]]
     if len(kept) < 2 or not len(space.domain):
         raise ValueError(
             f"study must have two completed trials with finite values and a common parameter that "
@@ -110,11 +115,33 @@ def fitted_to(
         kept = kept[np.sort(np.random.default_rng(0).choice(len(kept), most, replace=False))]
     X, values = X[kept], values[kept]
     modelled = tuple(trials[i] for i in kept.tolist())
+    space, X, constant = _without_constant(space, X)
+    left_out |= dict.fromkeys(constant, "whose value hardly varies")
     beside = conditional(modelled)
     with one_blas_thread():
         search = Search(space.domain, X, standardise(values)[0], beside)
         findings = search.run()
     return Effects(space, modelled, X, values, left_out, beside, search.fit, findings)
+
+
+def _without_constant(
+    space: SearchSpace, X: FloatArray
+) -> tuple[SearchSpace, FloatArray, list[str]]:
+    """Return the parameters and columns of X (n, D) that vary, and the names of the others.
+
+    Terms of a constant parameter explain what terms without it do. There are no others where all
+    are constant.
+    """
+    names, n = space.domain.names, len(X)
+    least = min(max(LEAST, n // 10), n - 1)
+    varies = [n - int(np.unique(x, return_counts=True)[1].max()) >= least for x in X.T]
+    if all(varies) or not any(varies):
+        return space, X, []
+    kept = {
+        name: d for (name, d), on in zip(space.distributions.items(), varies, strict=True) if on
+    }
+    constant = [name for name, on in zip(names, varies, strict=True) if not on]
+    return SearchSpace(kept), np.ascontiguousarray(X[:, varies]), sorted(constant, key=natural)
 
 
 def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, str]]:
@@ -165,13 +192,14 @@ def ordinary(values: FloatArray) -> IntArray:
     """
     if not len(values):
         return np.arange(0)
-    low, high = np.quantile(values, [0.05, 0.95])
-    reach = FENCE * (high - low)
-    inside = (values >= low - reach) & (values <= high + reach)
+    with np.errstate(over="ignore"):
+        low, high = np.quantile(values, [0.05, 0.95])
+        reach = FENCE * (high - low)
+        inside = (values >= low - reach) & (values <= high + reach)
     return np.flatnonzero(inside | (reach == 0.0))
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Return a key that sorts x2 before x10."""
-    pieces = re.split(r"(\d+)", name)
-    return [(0, int(p), "") if p.isdecimal() else (1, 0, p) for p in pieces if p]
+    pieces = [p.lstrip("0") if p.isdecimal() else p for p in re.split(r"(\d+)", name) if p]
+    return [(0, len(p), p) if p.isdecimal() or not p else (1, 0, p) for p in pieces]

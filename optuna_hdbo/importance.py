@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.importance import BaseImportanceEvaluator
-from optuna.search_space import intersection_search_space
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
@@ -25,6 +24,7 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.variables.grad_is import grad_is
 from optuna_hdbo._study.attributes import check_study
+from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import Target
 from optuna_hdbo._study.values import check_target
@@ -170,7 +170,7 @@ def _space(
 ) -> dict[str, BaseDistribution]:
     """Return the distributions of the parameters to assess."""
     if params is None:
-        return dict(intersection_search_space(study.get_trials(deepcopy=False)))
+        return _with_all(completed)
     if not isinstance(params, list | tuple) or not all(isinstance(p, str) for p in params):
         raise TypeError(f"params must be a list of parameter names, but got {params!r}.")
     having = [t for t in completed if set(params) <= t.distributions.keys()]
@@ -189,11 +189,12 @@ def _space(
 
 
 def _space_with(completed: list[FrozenTrial], name: str) -> dict[str, BaseDistribution]:
-    """Return what the trials that have a parameter have in common, {} if its range varies."""
-    space: dict[str, BaseDistribution] | None = None
-    for trial in completed:
-        if name in trial.distributions:
-            own = trial.distributions
-            space = dict(own) if space is None else space
-            space = {k: d for k, d in space.items() if k in own and own[k] == d}
-    return space if space and name in space else {}
+    """Return what the trials that have a parameter have in common, {} if its scale varies."""
+    space = _with_all([trial for trial in completed if name in trial.distributions])
+    return space if name in space else {}
+
+
+def _with_all(trials: list[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the parameters that all trials have, each with the range of all of them."""
+    found = ranges_of(trials).items()
+    return {name: d for name, (count, d) in found if count == len(trials) and d is not None}

@@ -157,7 +157,10 @@ def _of_trials(study: Study) -> Groups:
         trials = effects.trials[: len(effects.trials) * quarters // 4]
         if not standing or len(trials) < LEAST_TRIALS:
             break
-        earlier = fitted_to(study.study_name, trials)
+        try:
+            earlier = fitted_to(study.study_name, trials)
+        except ValueError:  # no parameter varied yet
+            break
         standing &= set(interactions_of(earlier).groups)
         since |= dict.fromkeys(standing, trials[-1].number)
     return Groups(

@@ -339,7 +339,8 @@ def _of_effects(go: Any, study: Study) -> dict[str, Callable[[], Figure]]:
     try:
         fitted = fitted_effects(study)
     except ValueError:  # there is nothing to fit
-        return {}
+        found = recorded(study)
+        return {"calibration": partial(go.Figure, calibration_figure(found))} if found else {}
     told = interactions_of(fitted)
     figures = {
         "interactions": heat_map(told, low=True) if told.pairs else None,

@@ -148,6 +148,8 @@ class ParameterAxis:
                 powers = [10.0**k for k in range(math.floor(ends[0]), math.ceil(ends[1]) + 1)]
                 round_ones = [step * power for power in powers for step in (1, 2, 5)]
                 ticks = {"tickvals": [x for x in round_ones if low <= x <= high]}
+                if len(ticks["tickvals"]) < 2:  # a narrow range between two of them
+                    ticks["tickvals"] = [float(f"{x:.2g}") for x in np.geomspace(low, high, 4)]
             return {**axis, **ticks, "type": "log", "range": ends}
         if len(self.places) <= MOST_TICKS:  # such as a few integers
             return {**axis, "tickvals": list(self.places), "range": [low, high]}

@@ -14,7 +14,7 @@ from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._figures.axes import title_at_top
-from optuna_hdbo._story.queries import reported
+from optuna_hdbo._story.queries import expected
 from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import Effects
@@ -59,8 +59,8 @@ def recorded(study: Study) -> Predictions | None:
     rows = []
     if len(study.directions) == 1:
         for trial in read_trials(study):
-            value, mean = value_of(trial), reported(trial, "predicted")
-            std = reported(trial, "std")
+            value, mean = value_of(trial), expected(trial, "predicted")
+            std = expected(trial, "std")
             if value is not None and mean is not None and std is not None and std > 0.0:
                 rows.append((trial.number, value, mean, std))
     if not rows:

@@ -183,6 +183,23 @@ def reported(trial: FrozenTrial, name: str) -> float | None:
     return number(trial.user_attrs.get(REPORT + name))
 
 
+def expected(trial: FrozenTrial, name: str) -> float | None:
+    """Return a number of a trial's report about its value, None where its point is another one.
+
+    Where a range or a branch is new, a trial does not have all values that were suggested.
+    """
+    found = reported(trial, name)
+    if found is None:
+        return None
+    try:
+        suggestion = read_suggestion(trial)
+    except ValueError:
+        return None
+    asked = {} if suggestion is None else suggestion.params
+    own = {n: d.to_internal_repr(trial.params[n]) for n, d in trial.distributions.items()}
+    return found if all(asked.get(name, value) == value for name, value in own.items()) else None
+
+
 def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
     """Return the method that suggested a trial, "" for no suggestion of ours, and its record."""
     try:
@@ -228,8 +245,8 @@ def _query(
         expert=_named(data),
         kind=kind,
         credits={name: rate for name, rate in rates.items() if rate is not None},
-        predicted=reported(trial, "predicted"),
-        std=reported(trial, "std"),
+        predicted=expected(trial, "predicted"),
+        std=expected(trial, "std"),
         improves=improves,
         data=data,
     )

@@ -118,7 +118,7 @@ class Quadratic(Method):
 
     def _build(self, domain: Domain, seen: Observations) -> _Model | None:
         D = len(domain)
-        if domain.categorical.any() or domain.gates or seen.constraints.shape[1]:
+        if domain.categorical.any() or domain.gates or (seen.constraints > 0.0).any():
             return None
         values = finite(seen.values)
         U, changes, unit, best = expansion(seen.X, values)

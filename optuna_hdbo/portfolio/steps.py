@@ -90,7 +90,7 @@ class Stepped(Method):
         if domain.gates and rng.random() < EXPLORED:
             Z = of_rare_branch(domain, seen.X, Z, rng)
         good = np.argsort(-feasibility.merit, kind="stable")[:N_FLAT]
-        flat = on_known_step(Z, seen.X[good], seen.values[good])
+        flat = on_known_step(Z, seen.X[good], seen.values[good], domain.discrete)
         Z = Z if flat.all() else Z[~flat]
         values = np.zeros(len(Z))
         feasible = feasibility.modelled(posterior)
@@ -156,11 +156,14 @@ def of_rare_branch(
     return np.asarray(Z[(active == drawn).all(axis=1)], np.float64)
 
 
-def on_known_step(Z: FloatArray, X: FloatArray, values: FloatArray) -> BoolArray:
+def on_known_step(
+    Z: FloatArray, X: FloatArray, values: FloatArray, discrete: BoolArray
+) -> BoolArray:
     """Mark the points Z (m, D) that are on a step of the points X (n, D) with values (n,).
 
     The step of a point reaches as far as the nearest other one with the same value, at most
-    :data:`WIDEST`. A point of Z is on the step of the nearest point of X or on none.
+    :data:`WIDEST`. A point of Z is on the step of the nearest point of X or on none. Another value
+    of a ``discrete (D,)`` column is never on it: integers may tie on both sides of the best one.
     """
     gaps = np.abs(X[:, None, :] - X)
     equal = (values[:, None] == values) & (gaps.max(axis=2) > APART)
@@ -168,4 +171,6 @@ def on_known_step(Z: FloatArray, X: FloatArray, values: FloatArray) -> BoolArray
     reach = np.where(lengths <= WIDEST, lengths, 0.0)
     distances = np.sqrt(((Z[:, None, :] - X) ** 2).sum(axis=2))
     nearest = distances.argmin(axis=1)
-    return np.asarray(distances[np.arange(len(Z)), nearest] < reach[nearest], np.bool_)
+    near = distances[np.arange(len(Z)), nearest] < reach[nearest]
+    same = (Z[:, discrete] == X[nearest][:, discrete]).all(axis=1)
+    return np.asarray(near & same, np.bool_)

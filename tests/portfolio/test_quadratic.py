@@ -63,7 +63,7 @@ def test_without_a_model_gp_ucb_stands_in(case: str) -> None:
     ledger = Ledger.started(domain, 2 * len(domain) - 1 if case == "few" else 30, f=f)
     seen = ledger.seen()
     if case == "constraints":
-        seen = replace(seen, constraints=np.full((len(seen.values), 1), -1.0))
+        seen = replace(seen, constraints=np.full((len(seen.values), 1), 1.0))
     assert not Quadratic().is_ready(domain, seen)
     found, expected = (m.suggest(domain, seen, Streams(0)) for m in (Quadratic(), GPUCB()))
     np.testing.assert_array_equal(found.x, expected.x)

@@ -157,10 +157,12 @@ def test_a_step_reaches_as_far_as_the_nearest_equal_value() -> None:
     values = np.array([1.0, 1.0, 2.0, 2.0])  # the last two are too far apart
     at = np.array([0.16, 0.14, 0.24, 0.29, 0.31, 0.6, 0.61])
     Z = np.stack([at, np.full(len(at), 0.5)], axis=1)
-    found = on_known_step(Z, X, values)
+    real, steps = np.zeros(2, np.bool_), np.array([True, False])
+    found = on_known_step(Z, X, values, real)
     assert found.tolist() == [True, False, True, True, False, False, False]
-    assert not on_known_step(Z, X, np.arange(4.0)).any()
-    assert not on_known_step(Z, X[:1], values[:1]).any()
+    assert not on_known_step(Z, X, np.arange(4.0), real).any()
+    assert not on_known_step(Z, X[:1], values[:1], real).any()
+    assert not on_known_step(Z, X, values, steps)[:4].any()  # integers between or beside them
 
 
 def test_with_branches_it_makes_all_queries_where_values_repeat_and_none_elsewhere() -> None:

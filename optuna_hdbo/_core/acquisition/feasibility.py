@@ -89,9 +89,19 @@ class Feasibility:
 
 
 def finite_constraints(seen: Observations) -> FloatArray:
-    """Return the constraints' values (n, C), NaN where a trial reported none."""
-    # Sums of these are still floats.
-    return np.asarray(np.clip(seen.constraints, -1e300, 1e300), np.float64)
+    """Return the constraints' values (n, C), NaN where a trial reported none.
+
+    Infinite ones are beyond the finite ones, by as much as 0 and these are apart.
+    """
+    told = np.clip(seen.constraints, -1e300, 1e300)  # sums of these are still floats
+    if not np.isinf(seen.constraints).any():
+        return np.asarray(told, np.float64)
+    known = np.where(np.isfinite(seen.constraints), told, 0.0)
+    low, high = known.min(axis=0, initial=0.0), known.max(axis=0, initial=0.0)
+    reach = np.where(high > low, high - low, 1.0)
+    told = np.where(seen.constraints == np.inf, high + reach, told)
+    told = np.where(seen.constraints == -np.inf, low - reach, told)
+    return np.asarray(np.clip(told, -1e300, 1e300), np.float64)
 
 
 def merits(seen: Observations) -> FloatArray:

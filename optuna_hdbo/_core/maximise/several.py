@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import field
@@ -113,23 +114,26 @@ class SeveralQueries:
         memory: Memory,
         rng: np.random.Generator,
         constraints: ConstraintModels,
-    ) -> tuple[FloatArray, list[Believed]]:
-        """Return the next point, and the model of each objective.
+    ) -> tuple[FloatArray, dict[int, Believed]]:
+        """Return the next point, and the model of each objective that varies.
 
         At least one of the points in the domain is feasible.
         """
         ranks = ranked(seen)
         rows = modelled_rows(merits(ranks))
-        models = [
-            self._model(j).drawn(domain, part, memory, rng)
+        assert seen.objectives is not None
+        vary = (seen.objectives != seen.objectives[0]).any(axis=0)  # others cannot be improved on
+        models = {
+            j: self._model(j).drawn(domain, part, memory, rng)
             for j, part in enumerate(_parts(seen, rows))
-        ]
+            if vary[j] or not vary.any()
+        }
         feasibility = constraints.fit(domain, ranks, memory)
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
         turn = TURNS[seen.step % len(TURNS)]
-        improvement = _improvement(models, on_front, rng, far=turn == FAR)
-        posteriors, good = [model.posterior for model in models], within.X[on_front]
+        improvement = _improvement([*models.values()], on_front, rng, far=turn == FAR)
+        posteriors, good = [m.posterior for m in models.values()], within.X[on_front]
         acquisition = SeveralObjectives(posteriors, improvement, feasibility.terms)
         effort = self.effort.at(len(seen.values))
         if turn == CHILD:
@@ -234,10 +238,10 @@ def _centres(X: FloatArray, merit: FloatArray, rng: np.random.Generator) -> Floa
     return X[order[: max(5, n_best)]]
 
 
-def predictions(models: Sequence[Believed], x: FloatArray) -> dict[str, float]:
+def predictions(models: Mapping[int, Believed], x: FloatArray) -> dict[str, float]:
     """Return what each model expects at x (D,), in its objective's units."""
     return {
         f"{name}:{j}": number
-        for j, model in enumerate(models)
+        for j, model in models.items()
         for name, number in prediction(model.seen, model.posterior, x, model.evidence).items()
     }

@@ -145,7 +145,8 @@ class Activity:
         elif not complete:
             return
         else:
-            for other in presence.beside & values.keys():
+            # Without the other one as well: a rule about it explains that, too.
+            for other in presence.beside:
                 presence.n_without[other] = presence.n_without.get(other, 0) + 1
         for other in list(presence.alive):
             value = values.get(other)

@@ -189,7 +189,7 @@ def test_pooled_lengthscales_have_no_lead() -> None:
     memory = Memory()
     _, models = queries.query(domain, seen, memory, np.random.default_rng(0), ConstraintModels())
     assert any("pooled" in key for key in memory.kept)
-    assert [model.head_start for model in models] == [0.0, 0.0]
+    assert {j: model.head_start for j, model in models.items()} == {0: 0.0, 1: 0.0}
 
 
 @dear
@@ -200,7 +200,7 @@ def test_many_observations_are_not_all_modelled() -> None:
     queries = SeveralQueries("matern52", True, (ALL_MATTER,), n_cyc=10**6)
     _, models = queries.query(domain, seen, Memory(), np.random.default_rng(0), ConstraintModels())
     front = seen.X[ranked(seen).values == 0.0]
-    for model in models:
+    for model in models.values():
         assert 400 <= len(model.posterior.y) < 450
         rows = {row.tobytes() for row in model.posterior.X}
         assert {row.tobytes() for row in front} <= rows
