@@ -79,7 +79,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
         for name, (count, range_) in ranges_of(completed).items()
         if (count == len(completed) or name in rules) and range_ and not range_.single()
     }
-    space = SearchSpace(ranges, known.required(), rules)
+    space = SearchSpace(ranges, known.required(), rules=rules)
     trials, X, values = observed(completed, space, space.required, beyond=True)
     feasible = np.array([_is_feasible(trial) for trial in trials], np.bool_)
     if not feasible.any():

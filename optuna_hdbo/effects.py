@@ -45,6 +45,10 @@ LEAST, MOST_CONDITIONAL = 5, 64
 """Trials that must have a parameter which not all trials have, and most such parameters, for their
 main effects to be in the model."""
 
+ENOUGH = 8
+"""Trials with another value than the most frequent one that are enough to assess a parameter. In
+short studies a tenth of them is, but at least :data:`LEAST`."""
+
 
 @dataclass(frozen=True, eq=False)
 class Effects:
@@ -133,7 +137,7 @@ def _without_constant(
     are constant.
     """
     names, n = space.domain.names, len(X)
-    least = min(max(LEAST, n // 10), n - 1)
+    least = min(max(LEAST, n // 10), ENOUGH, n - 1)
     varies = [n - int(np.unique(x, return_counts=True)[1].max()) >= least for x in X.T]
     if all(varies) or not any(varies):
         return space, X, []

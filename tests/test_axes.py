@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
 
 from optuna_hdbo._figures.axes import MOST_CHARACTERS
+from optuna_hdbo._figures.axes import ParameterAxis
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import shortened
+from optuna_hdbo._study.space import SearchSpace
 
 
 def test_short_names_stay_and_long_ones_are_cut_in_the_middle() -> None:
@@ -23,6 +29,20 @@ def test_names_that_differ_in_the_middle_are_cut_around_it() -> None:
         "…e.layer_12.learning_rate…",
     ]
     assert distinct([*names[:2], "rate"])[2] == "rate"
+
+
+@pytest.mark.parametrize(
+    "d",
+    [
+        FloatDistribution(1.1, 1.9, log=True),
+        FloatDistribution(0.0011, 0.0019, log=True),
+        IntDistribution(6, 9, log=True),
+        FloatDistribution(3.0, 4.5, log=True),
+    ],
+)
+def test_a_narrow_logarithmic_range_has_ticks(d: FloatDistribution | IntDistribution) -> None:
+    axis = ParameterAxis.of(SearchSpace({"x": d}), 0, np.array([0.5]), 9)
+    assert len(axis.layout()["tickvals"]) >= 2
 
 
 def test_names_that_no_part_tells_apart_stay() -> None:

@@ -99,6 +99,20 @@ def test_a_trial_beside_outliers_is_believed(sign: float, monkeypatch: pytest.Mo
     assert get_believed_best(study).number != study.best_trial.number
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_trial_that_the_model_leaves_out_is_not_believed(seed: int) -> None:
+    """Beside the optimum, the model expects a splendid value of a trial that it was not shown."""
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+
+    def cliff(trial: optuna.Trial) -> float:
+        x, y = trial.suggest_float("x", -1, 1), trial.suggest_float("y", -1, 1)
+        value = (x - 0.3) ** 2 + (y - 0.3) ** 2
+        return value if x < 0.3 or value > 0.02 else 8.0
+
+    study.optimize(cliff, n_trials=60)
+    assert get_believed_best(study).value != 8.0
+
+
 def test_constraints_are_respected() -> None:
     study = optuna.create_study()
     for i in range(40):

@@ -109,6 +109,20 @@ def test_a_trial_of_an_expert(study: optuna.Study) -> None:
     json.dumps(found.facts, allow_nan=False)
 
 
+def test_what_was_expected_of_another_point_is_no_error() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+    study.optimize(lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1), n_trials=14)
+
+    def moved(trial: optuna.Trial) -> float:
+        return sum(trial.suggest_float(name, 7.0, 9.0) for name in "xy")
+
+    study.optimize(moved, n_trials=1)
+    assert "hdbo:predicted" in study.trials[-1].user_attrs
+    facts = explain(study, 14).facts
+    assert facts["predicted"] is facts["error"] is None
+    assert explain(study, 13).facts["predicted"] is not None
+
+
 def test_what_is_better_depends_on_the_direction() -> None:
     study = optuna.create_study(direction="maximize")
     tell(study, 3.0)

@@ -96,6 +96,23 @@ def test_a_penalty_counts_as_the_worst_other_value(direction: str) -> None:
     assert small().evaluate(penalised, target=lambda trial: trial.value or 0.0) != found
 
 
+@pytest.mark.parametrize("conditional", [False, True])
+def test_a_parameter_whose_range_has_changed_is_assessed(conditional: bool) -> None:
+    rng, study = np.random.default_rng(0), optuna.create_study()
+    for i in range(40):
+        high = 1.0 if i < 20 else 2.0
+        x, y = float(rng.uniform(0.0, high)), float(rng.random())
+        ranges = {"x": FloatDistribution(0, high), "y": FloatDistribution(0, 1)}
+        study.add_trial(
+            optuna.create_trial(
+                params={"x": x, "y": y}, distributions=ranges, value=10.0 * x + 0.1 * y
+            )
+        )
+    found = GradISImportanceEvaluator(conditional=conditional).evaluate(study)
+    assert list(found) == ["x", "y"]
+    assert found["x"] > 0.9
+
+
 def test_a_linear_function_has_the_importances_of_its_weights() -> None:
     found = small().evaluate(study_of(linear, N))
     assert list(found) == ["a", "b", "c", "d"]

@@ -153,6 +153,57 @@ def test_a_range_that_varies_is_that_of_all_trials() -> None:
     assert found == get_interactions(same)
 
 
+@pytest.mark.parametrize("n_others", [0, 3])
+def test_a_parameter_that_hardly_varies_explains_nothing(n_others: int) -> None:
+    rng = np.random.default_rng(0)
+    study = optuna.create_study()
+    names = ("k", "x", "y")
+    for i in range(60):
+        k = 0.5 if i >= n_others else float(rng.random())
+        params = {"k": k, "x": float(rng.random()), "y": float(rng.random())}
+        value = 4 * (params["x"] - 0.5) * (params["y"] - 0.3)
+        ranges = dict.fromkeys(names, FloatDistribution(0, 1))
+        study.add_trial(create_trial(params=params, distributions=ranges, value=value))
+    found = get_interactions(study)
+    assert found.left_out == {"k": "whose value hardly varies"}
+    assert [set(pair.parameters) for pair in found.strong] == [{"x", "y"}]
+
+
+@pytest.mark.parametrize("n_penalties", [3, 6, 15])
+def test_penalties_hide_nothing(n_penalties: int) -> None:
+    rng = np.random.default_rng(0)
+    study = optuna.create_study()
+    for i in range(100):
+        x = {name: float(rng.random()) for name in "abc"}
+        value = 4 * (x["a"] - 0.5) * (x["b"] - 0.3) + x["c"] ** 2
+        ranges = dict.fromkeys(x, FloatDistribution(0, 1))
+        value = 1e6 if 10 <= i < 10 + n_penalties else value
+        study.add_trial(create_trial(params=x, distributions=ranges, value=value))
+    found = get_interactions(study)
+    assert found.n_trials == 100 - n_penalties
+    assert found.between("a", "b").verdict == "strong"
+
+
+def test_an_untried_choice_is_not_what_matters() -> None:
+    """Where trials crowd around the optimum, the mean over all points is far from theirs."""
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=2))
+
+    def objective(trial: Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", -1, 1) for i in range(4)]
+        choice = trial.suggest_categorical("c", ["p", "q", "r"])
+        own = sum(abs(v - 0.3) ** (1 + i % 2) for i, v in enumerate(x))
+        return own + {"p": 0.0, "q": 0.5, "r": 1.0}[choice]
+
+    study.optimize(objective, n_trials=250)
+    shares = {effect.parameter: effect.main for effect in get_interactions(study).effects}
+    assert shares["c"] < 0.6
+
+
+def test_long_numbers_in_names_are_sorted() -> None:
+    names = ["x" + "9" * 5000, "x10", "x9", "x007", "x"]
+    assert sorted(names, key=natural) == ["x", "x007", "x9", "x10", names[0]]
+
+
 def test_scales_that_vary_are_left_out() -> None:
     study = studied(lambda t: t.suggest_float("b", 0, 1) + t.suggest_float("a", 1, 2), 20)
     for trial in study.trials[:5]:

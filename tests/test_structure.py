@@ -16,6 +16,7 @@ import pytest
 from fakes import FakeSampler
 from fakes import mixed_objective
 from optuna.distributions import FloatDistribution
+from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
 from optuna_hdbo import AddGPUCBSampler
@@ -143,6 +144,17 @@ def test_a_group_is_as_sure_as_its_weakest_link() -> None:
     assert _sureness(("a", "b"), probability) == pytest.approx(0.2)
     assert _sureness(("d",), probability) == pytest.approx(0.7)
     assert _sureness(("a",), {}) == 1.0
+
+
+def test_groups_are_learned_where_early_trials_did_not_vary() -> None:
+    study = optuna.create_study()
+    for i in range(40):
+        low = IntDistribution(1, 1 if i < 12 else 5)
+        value = 1 if i < 12 else i % 5 + 1
+        study.add_trial(
+            optuna.create_trial(params={"n": value}, distributions={"n": low}, value=float(value))
+        )
+    assert get_groups(study).groups == (("n",),)
 
 
 def test_groups_of_several_objectives_are_refused_with_the_remedy() -> None:

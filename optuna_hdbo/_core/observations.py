@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field
 from dataclasses import replace
 from itertools import islice
 from typing import Any
@@ -120,6 +121,8 @@ class Observations:
         Whether the values of a long study are clipped, see :func:`focused`.
     failures : Failures or None
         Points of trials that failed, and so have no value; ``None`` without any.
+    told_by_failed : Mapping of int to FloatArray, shape (C,)
+        Constraints that some of these told before they failed, by number.
 
     Attributes
     ----------
@@ -146,6 +149,7 @@ class Observations:
     skewed: bool = False
     in_focus: bool = True
     failures: Failures | None = None
+    told_by_failed: Mapping[int, FloatArray] = field(default_factory=dict)
 
     @cached_property
     def _standardised(self) -> tuple[FloatArray, float, float]:

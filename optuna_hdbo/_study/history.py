@@ -22,15 +22,14 @@ from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
-from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import stored_chunks
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import Constraints
 from optuna_hdbo._study.values import Reports
-from optuna_hdbo._study.values import constraints_array
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
@@ -81,8 +80,7 @@ class History:
         self._last: Observations | None = None
         self._n_listed = 0
         self._open: set[int] = set()  # listed trials that may still change
-        self._told: dict[int, Mapping[str, float]] = {}  # constraint values by trial number
-        self._constraint_names: set[str] = set()
+        self._constraints = Constraints()
         self._objectives: dict[int, tuple[float, ...]] = {}  # maximised, where there are several
         self._n_finished = 0  # rows in use of the arrays, by ascending trial number
         self._X = np.empty((0, 0))
@@ -187,6 +185,7 @@ class History:
             self._tried.add(row.tobytes())
             if self._is_lost(trial):
                 self._failed[trial.number] = row
+                self._constraints.add(trial)
         if trial.state == TrialState.FAIL:
             return
         if row is None and (row := space.extend(trial.params)) is not None:
@@ -207,10 +206,7 @@ class History:
             return
         if trial.intermediate_values:
             self._reports.add(trial.number, trial.intermediate_values, pruned_at)
-        constraints = constraints_of(trial)
-        if constraints:
-            self._told[trial.number] = constraints
-            self._constraint_names.update(constraints)
+        self._constraints.add(trial)
         if told is not None and len(signs) > 1:
             self._objectives[trial.number] = told
         self._insert(trial.number, value, row)
@@ -310,7 +306,7 @@ class History:
             numbers=numbers,
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],
-            constraints=constraints_array(self._told, self._constraint_names, numbers),
+            constraints=self._constraints.of(numbers.tolist()),
             records=records,
             step=step,
             sign=signs[0],
@@ -318,6 +314,7 @@ class History:
             signs=signs,
             outside=outside,
             skewed=len(signs) == 1 and are_skewed(values),
+            told_by_failed=self._constraints.by_number(self._failed.keys()),
         )
         penalties = (values > told) | (told == -math.inf)
         lost = by_chance(space.domain, seen.X, penalties) if len(signs) == 1 else None

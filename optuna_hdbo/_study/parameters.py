@@ -17,6 +17,7 @@ from optuna_hdbo._core.variables.activity import Activity
 from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.attributes import trial_key
 from optuna_hdbo._study.ranges import Ranges
+from optuna_hdbo._study.splits import Split
 from optuna_hdbo._study.values import has_failed
 
 
@@ -131,6 +132,13 @@ class Parameters:
             return {}
         return self._branches.rules(self._chosen.required or frozenset(), self._failed)
 
+    def splits(self) -> tuple[Split, ...]:
+        """Return those whose range depends on a choice."""
+        if self._branches is None:
+            return ()
+        self.modelled()
+        return self._branches.splits
+
     def _take_in(self, trial: FrozenTrial) -> None:
         self._trials.append(trial)
         if self._branches is not None:
@@ -173,6 +181,8 @@ class _Branches:
         self._ranges: dict[str, Ranges] = {}
         self._complete: dict[int, frozenset[str]] = {}
         self._activity = Activity()
+        self._choices: dict[int, dict[str, int]] = {}  # of categorical parameters, by number
+        self.splits: tuple[Split, ...] = ()
         self._modelled: dict[str, BaseDistribution] | None = None
         self._rules: Mapping[str, tuple[Clause, ...]] = {}
 
@@ -188,6 +198,8 @@ class _Branches:
             self._complete[trial.number] = names
         values = {n: _internal(d, trial.params[n]) for n, d in trial.distributions.items()}
         self._activity.take_in(values, complete=complete)
+        categorical = [n for n, d in trial.distributions.items() if _is_ordered(d) is False]
+        self._choices[trial.number] = {name: int(values[name]) for name in categorical}
         self.forget()
 
     def forget(self) -> None:
@@ -216,6 +228,13 @@ class _Branches:
             for name, ranges in sorted(self._ranges.items())
             if not (ranges.are_mixed() and ranges.was_refused(name, failed))
         }
+        splits = [
+            split
+            for name in found
+            if (split := self._ranges[name].split(name, self._choices)) is not None
+        ]
+        self.splits = tuple(splits)
+        found |= {split.name: self._ranges[split.name].of_all() for split in splits}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self._rules = self._activity.rules(deciders)
         last = sorted(self._complete)[-STALE:]

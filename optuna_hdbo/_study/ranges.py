@@ -13,6 +13,9 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial
 
+from optuna_hdbo._study.splits import Split
+from optuna_hdbo._study.splits import learned
+
 
 RECENT = 10
 """The present range of a parameter is that of this many of the last trials that have it. A range
@@ -47,6 +50,17 @@ class Ranges:
         # The last trial says of which kind it is now, and whether on a logarithmic scale.
         last = self._by_number[numbers[-1]]
         return _all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
+
+    def split(self, name: str, choices: Mapping[int, Mapping[str, int]]) -> Split | None:
+        """Return how the range depends on a choice, None where it does not; see ``learned``."""
+        first = self._distinct[0]
+        if len(self._distinct) == 1 or not all(_are_alike(d, first) for d in self._distinct):
+            return None
+        return learned(name, self._by_number, choices)
+
+    def of_all(self) -> BaseDistribution:
+        """Return the range of all trials, which are of one kind."""
+        return _all_joined(list(self._by_number.values()))
 
     def are_mixed(self) -> bool:
         """Tell whether the last trials have had the parameter on different scales or choices."""

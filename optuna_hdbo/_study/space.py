@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection
 from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from optuna_hdbo._core.domain import Gates
 from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.columns import Choices
 from optuna_hdbo._study.columns import make_column
+from optuna_hdbo._study.splits import Split
+from optuna_hdbo._study.splits import gather
+from optuna_hdbo._study.splits import spread
 
 
 REACH = 2.0
@@ -36,6 +40,8 @@ class SearchSpace:
         In column order.
     required : collection of str, or None
         Parameters without which a configuration has no row; ``None`` for all.
+    splits : sequence of Split
+        Parameters that have a column for each of several ranges.
     rules : Mapping of str to tuple of Clause
         Which values of other parameters decide whether one is there.
 
@@ -49,14 +55,23 @@ class SearchSpace:
         self,
         distributions: Mapping[str, BaseDistribution],
         required: Collection[str] | None = None,
+        splits: Sequence[Split] = (),
         rules: Mapping[str, tuple[Clause, ...]] | None = None,
     ) -> None:
         self.distributions = dict(distributions)
+        names, self._given = self.distributions.keys(), splits
+        self._splits = tuple(
+            s for s in splits if {s.name, s.by} <= names and names.isdisjoint(s.columns)
+        )
         self._asked = required
         self.required = frozenset(self.distributions).intersection(
             self.distributions if required is None else required
         )
-        self._columns = {name: make_column(name, d) for name, d in self.distributions.items()}
+        ranges = dict(self.distributions)
+        for split in self._splits:
+            del ranges[split.name]
+            ranges |= {column: d for column, (d, _) in split.columns.items()}
+        self._columns = {name: make_column(name, d) for name, d in ranges.items()}
         self._choices = {
             name: column.index for name, column in self._columns.items() if type(column) is Choices
         }
@@ -98,6 +113,18 @@ class SearchSpace:
             ]
             if found and name in place:
                 gates[place[name]] = tuple(found)
+        for split in self._splits:
+            by = self._columns[split.by]
+            options = [] if by.grid is None else by.grid.tolist()
+            of_name = [
+                Condition(place[clause.name], self._passing(clause))
+                for clause in self.rules.get(split.name, ())
+                if clause.name in place
+            ]
+            for column, (_, choices) in split.columns.items():
+                index = self.distributions[split.by].to_internal_repr
+                own = tuple(x for x in options if index(by.decode(x)) in choices)
+                gates[place[column]] = (Condition(place[split.by], own), *of_name)
         return gates
 
     def _passing(self, clause: Clause) -> tuple[float, ...]:
@@ -116,9 +143,12 @@ class SearchSpace:
         self,
         distributions: Mapping[str, BaseDistribution],
         required: Collection[str] | None = None,
+        splits: Sequence[Split] = (),
     ) -> bool:
         """Tell whether these arguments make the same columns in the same order."""
         if list(self.distributions.items()) != list(distributions.items()):
+            return False
+        if splits != self._given:
             return False
         needed = self.distributions if required is None else required
         # The same frozen set, as nearly always, or an equal one.
@@ -148,6 +178,7 @@ class SearchSpace:
             admissible. A missing parameter that is not required has the domain's value of inactive
             columns. Parameters that the space does not have are ignored.
         """
+        params = self._by_column(params)
         last, known = self._encoded
         # Equal numbers have equal positions. Choices may be objects that compare as they like.
         numeric = len(params) == len(self._columns)
@@ -179,7 +210,10 @@ class SearchSpace:
         Its positions may be outside of [0, 1]. ``None`` where a number has no place on a column's
         scale, where a required parameter is missing, or all are.
         """
-        if not self.required <= params.keys() or params.keys().isdisjoint(self._columns):
+        if not self.required <= params.keys():
+            return None
+        params = self._by_column(params)
+        if params.keys().isdisjoint(self._columns):
             return None
         row = self.domain.absent.copy()
         for i, (name, column) in enumerate(self._columns.items()):
@@ -211,8 +245,15 @@ class SearchSpace:
         if self.domain.gates:
             active = self.domain.active(self.domain.nearest(row[None]))[0].tolist()
             params = {name: params[name] for name, on in zip(params, active, strict=True) if on}
+        params = self._by_name(params)
         self._decoded = key, dict(params)
         return params
+
+    def _by_column(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        return spread(self._splits, params, self.distributions) if self._splits else params
+
+    def _by_name(self, found: dict[str, Any]) -> dict[str, Any]:
+        return gather(self._splits, found, self.distributions) if self._splits else found
 
     def read_back(self, row: FloatArray) -> FloatArray:
         """Return the row (D,) of the configuration at (or nearest to) a row."""
@@ -222,16 +263,17 @@ class SearchSpace:
     def draw(self, rng: np.random.Generator) -> dict[str, Any]:
         """Return a random configuration, uniform in each parameter's own (log) scale."""
         shares = rng.random(len(self._columns)).tolist()
-        return {
+        found = {
             name: column.draw(u)
             for (name, column), u in zip(self._columns.items(), shares, strict=True)
         }
+        return self._by_name(found)
 
     def to_json(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return a configuration as JSON numbers. A choice is stored as its index."""
         return {
             name: params[name] if name not in self._choices else self._choices[name](params[name])
-            for name in self._columns
+            for name in self.distributions
             if name in params
         }
 
@@ -254,7 +296,7 @@ class SearchSpace:
                 if value not in range(len(distribution.choices)):
                     raise ValueError(f"{value!r} is no index of {distribution}")
                 value = distribution.choices[int(value)]
-            elif self._columns[name].encode(value) is None:
+            elif name in self._columns and self._columns[name].encode(value) is None:
                 raise ValueError(f"{value!r} is outside {distribution}")
             params[name] = value
         return params

@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.outputs import without_penalties
+from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -63,15 +64,32 @@ def objectives_array(
     return np.stack([without_penalties(column) for column in columns], axis=1)
 
 
-def constraints_array(
-    told: Mapping[int, Mapping[str, float]], names: Collection[str], numbers: IntArray
-) -> FloatArray:
-    """Return constraint values, shape (n, C): columns by name, NaN where a trial has none."""
-    columns = sorted(names)
-    if not columns:
-        return np.empty((len(numbers), 0))
-    known = [told.get(number, {}) for number in numbers.tolist()]
-    return np.array([[one.get(name, math.nan) for name in columns] for one in known])
+class Constraints:
+    """The constraints that trials have told."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, Mapping[str, float]] = {}  # by trial number
+        self._names: set[str] = set()
+
+    def add(self, trial: FrozenTrial) -> None:
+        """Take in a trial."""
+        if told := constraints_of(trial):
+            self._told[trial.number] = told
+            self._names.update(told)
+
+    def of(self, numbers: Sequence[int]) -> FloatArray:
+        """Return the values of trials, shape (n, C): columns by name, NaN where one has none."""
+        if not self._names:
+            return np.empty((len(numbers), 0))
+        columns = sorted(self._names)
+        known = [self._told.get(number, {}) for number in numbers]
+        rows = [[one.get(name, math.nan) for name in columns] for one in known]
+        return np.array(rows, np.float64).reshape(-1, len(columns))
+
+    def by_number(self, numbers: Collection[int]) -> dict[int, FloatArray]:
+        """Return the values (C,) of those of some trials that have told any."""
+        told = sorted(self._told.keys() & numbers)
+        return dict(zip(told, self.of(told), strict=True))
 
 
 def has_failed(trial: FrozenTrial) -> bool:

@@ -90,6 +90,7 @@ class MethodSampler(WithSettings, BaseSampler):
     supports_constraints = False
     supports_several_objectives = False
     models_conditional = True
+    splits_ranges = False
     multiplies_matrices = True
     meant_for = Extent(parameters=10_000, trials=10_000)
 
@@ -207,8 +208,7 @@ class MethodSampler(WithSettings, BaseSampler):
                 self._follow(study, trial)
             space = self._space = self._space_of(search_space)
             self._streams.of(study, trial.number)
-            # Used once: the next reader lists the trials again, and sees no older state.
-            listed, self._listed = self._listed, None
+            listed, self._listed = self._listed, None  # used once: the next one reads anew
             trials = listed[1] if listed is not None and listed[0] is trial else None
             seen = self._history.read(study, trial, space, trials)
             self._validate(self._history.known)
@@ -226,10 +226,10 @@ class MethodSampler(WithSettings, BaseSampler):
 
     def _space_of(self, search_space: Mapping[str, BaseDistribution]) -> SearchSpace:
         """Return the columns of these parameters, as far as possible those of the last call."""
-        space, required = self._space, self._parameters.required()
-        if not space.describes(search_space, required):
-            space = SearchSpace(search_space, required)
-        return space.with_rules(self._parameters.rules() if self.models_conditional else {})
+        space, found = self._space, self._parameters
+        given = search_space, found.required(), found.splits() if self.splits_ranges else ()
+        space = space if space.describes(*given) else SearchSpace(*given)
+        return space.with_rules(found.rules() if self.models_conditional else {})
 
     def _ask(
         self, study: Study, trial: FrozenTrial, space: SearchSpace, seen: Observations

@@ -61,6 +61,7 @@ class GPUCBSampler(MethodSampler):
 
     supports_constraints = True
     supports_several_objectives = True
+    splits_ranges = True
 
     def __init__(
         self,

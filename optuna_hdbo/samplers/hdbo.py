@@ -93,6 +93,7 @@ class HDBOSampler(MethodSampler):
 
     supports_constraints = True
     supports_several_objectives = True
+    splits_ranges = True
 
     def __init__(
         self,

@@ -74,6 +74,7 @@ class TuRBOSampler(PublishedSampler):
     """
 
     supports_constraints = True
+    splits_ranges = True
 
     @staticmethod
     def _method_class() -> type[TuRBO]:

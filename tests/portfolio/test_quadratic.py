@@ -64,6 +64,8 @@ def test_without_a_model_gp_ucb_stands_in(case: str) -> None:
     seen = ledger.seen()
     if case == "constraints":
         seen = replace(seen, constraints=np.full((len(seen.values), 1), 1.0))
+        held = replace(seen, constraints=-seen.constraints)
+        assert Quadratic().is_ready(domain, held)  # one that always holds changes nothing
     assert not Quadratic().is_ready(domain, seen)
     found, expected = (m.suggest(domain, seen, Streams(0)) for m in (Quadratic(), GPUCB()))
     np.testing.assert_array_equal(found.x, expected.x)

@@ -24,6 +24,7 @@ from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.points import Failures
 
 
 CONSTRAINT_GROWTH = 0.08
@@ -66,9 +67,10 @@ class ConstraintModels:
         """
         merit = merits(seen)
         constraints = self._no_failure(domain, seen, merit, memory)
+        points, violations = _of_failed(seen)
         for j, column in enumerate(finite_constraints(seen).T):
             told = np.flatnonzero(~np.isnan(column))
-            if not (column[told] > 0.0).any():
+            if not (column[told] > 0.0).any() and not (violations[:, j] > 0.0).any():
                 continue
             if (rows := modelled_rows(merit[told])) is not None:
                 told = told[rows]  # the best points, not the largest violations
@@ -81,6 +83,9 @@ class ConstraintModels:
                 outside=None,
                 skewed=False,
             )
+            known = ~np.isnan(violations[:, j])
+            if known.any():
+                part = _with(part, points.at(np.flatnonzero(known)), violations[known, j])
             constraints.append(self._modelled(j, domain, part, memory))
         return Feasibility(merit, seen.feasible, constraints)
 
@@ -92,24 +97,18 @@ class ConstraintModels:
         Failures that do not depend on the point are no reason to avoid it.
         """
         failures = seen.failures
-        if failures is None or not failures.are_elsewhere or not len(failures.X):
+        if failures is None or not failures.are_elsewhere:
+            return []
+        # A violation that was told explains a failure.
+        explained = [n for n, told in seen.told_by_failed.items() if (told > 0.0).any()]
+        failures = failures.at(np.flatnonzero(~np.isin(failures.numbers, explained)))
+        if not len(failures.X):
             return []
         rows = modelled_rows(merit)
         known = seen if rows is None else seen.at(rows)
         failures = failures.at(np.arange(len(failures.X))[-MOST_MODELLED // 2 :])
-        numbers = np.concatenate([known.numbers, failures.numbers])
-        fails = np.repeat([-1.0, 1.0], [len(known.X), len(failures.X)])
-        order = np.argsort(numbers)
-        part = replace(
-            Observations.from_arrays(
-                np.concatenate([known.X, failures.X])[order],
-                fails[order],
-                pending=seen.pending,
-                records=seen.records,
-                step=seen.step,
-            ),
-            numbers=numbers[order],
-        )
+        part = replace(known, values=np.full(len(known.X), -1.0))
+        part = _with(part, failures, np.ones(len(failures.X)))
         ensemble = self._ensemble(FAILURES)
         model = ensemble.believed(domain, part, ALL_MATTER, memory, CONSTRAINT_GROWTH)
         return [(model.posterior, -model.seen.shift / model.seen.scale)]
@@ -134,3 +133,29 @@ class ConstraintModels:
         largest = (border - used.seen.shift) / used.seen.scale
         # A constraint that holds by far nearly everywhere gets a finite limit.
         return used.posterior, float(np.clip(largest, -1e3, 1e3))
+
+
+def _of_failed(seen: Observations) -> tuple[Failures, FloatArray]:
+    """Return the last failed trials that told constraints, and the constraints, shape (m, C)."""
+    failures, n_constraints = seen.failures, seen.constraints.shape[1]
+    if failures is None or not seen.told_by_failed:
+        nobody = Failures(seen.X[:0], seen.numbers[:0], are_elsewhere=False)
+        return nobody, np.empty((0, n_constraints))
+    rows = np.flatnonzero(np.isin(failures.numbers, list(seen.told_by_failed)))
+    failures = failures.at(rows[-MOST_MODELLED // 2 :])
+    told = [seen.told_by_failed[number] for number in failures.numbers.tolist()]
+    return failures, np.clip(np.reshape(told, (-1, n_constraints)), -1e300, 1e300)
+
+
+def _with(part: Observations, failures: Failures, values: FloatArray) -> Observations:
+    """Return observations (n,) of a constraint and those of failed trials (m,), by number."""
+    numbers = np.concatenate([part.numbers, failures.numbers])
+    order = np.argsort(numbers)
+    both = Observations.from_arrays(
+        np.concatenate([part.X, failures.X])[order],
+        np.concatenate([part.values, values])[order],
+        pending=part.pending,
+        records=part.records,
+        step=part.step,
+    )
+    return replace(both, numbers=numbers[order])

@@ -18,6 +18,7 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.acquisition.feasibility import violations
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -108,6 +109,32 @@ def test_where_posterior_means_rank_the_same_points_are_feasible(shift: float) -
     seen = halves()
     feasibility, _ = learn(replace(seen, ranks=0.1 * seen.y + shift))
     assert np.array_equal(feasibility.feasible, seen.constraints[:, 0] <= 0.0)
+
+
+def test_an_infinite_violation_is_no_unit_for_the_others() -> None:
+    seen = observed(np.array([[0.5], [1.0], [-0.5], [np.inf], [-np.inf], [np.nan]]), 6)
+    expected = [[0.5], [1.0], [-0.5], [2.5], [-2.0], [np.nan]]
+    np.testing.assert_allclose(finite_constraints(seen), expected)
+    assert violations(seen)[1] == pytest.approx(2.0 * violations(seen)[0])
+    everywhere = observed(np.full((3, 1), np.inf), 3)
+    assert finite_constraints(everywhere).tolist() == [[1.0]] * 3
+
+
+def test_constraints_that_failed_trials_told_are_learned() -> None:
+    """And such a violation explains the failure."""
+    seen = halves(20)
+    lost = np.flatnonzero(seen.constraints[:, 0] > 0.0)
+    kept = seen.with_failures(DOMAIN, {}, np.isin(np.arange(20), lost))
+    assert kept.failures is not None
+    kept = replace(kept, failures=replace(kept.failures, are_elsewhere=True))
+    told = replace(kept, told_by_failed={int(n): seen.constraints[n] for n in lost})
+    assert fits_in(learn(kept)[1]) == ["failures:inverse-square"]
+    feasibility, record = learn(told)
+    assert fits_in(record)[0] == "constraint0:inverse-square"
+    assert not any("failures" in key for key in record)
+    posterior, most = feasibility.constraints[0]
+    Z = np.random.default_rng(0).random((100, 2))
+    assert np.mean((posterior.mean(Z) <= most) == (Z[:, 0] <= 0.4)) > 0.95
 
 
 def test_models_of_the_same_constraint_may_have_names() -> None:

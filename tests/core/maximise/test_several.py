@@ -182,6 +182,22 @@ def test_suggestions_extend_the_front(beliefs: tuple[object, ...]) -> None:
     assert not (seen.objectives >= opposed(x)).all(axis=1).any()
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_objective_that_never_changes_changes_nothing(place: int) -> None:
+    domain = make_domain(None, None)
+    queries = SeveralQueries("matern52", True, (ALL_MATTER,))
+    seen = observed(domain, 12, opposed)
+    assert seen.objectives is not None
+    objectives = np.insert(seen.objectives, place, 7.0, axis=1)
+    wider = replace(seen, objectives=objectives, signs=(1.0,) * 3)
+    found = [
+        queries.query(domain, s, Memory(), np.random.default_rng(0), ConstraintModels())
+        for s in (seen, wider)
+    ]
+    assert found[0][0].tolist() == found[1][0].tolist()
+    assert sorted(found[1][1]) == [j for j in range(3) if j != place]
+
+
 def test_pooled_lengthscales_have_no_lead() -> None:
     domain = make_domain(*[None] * LEAST_POOLED)
     queries = SeveralQueries("matern52", True, (replace(ALL_MATTER, pooled=True),))
