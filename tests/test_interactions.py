@@ -184,21 +184,6 @@ def test_penalties_hide_nothing(n_penalties: int) -> None:
     assert found.between("a", "b").verdict == "strong"
 
 
-def test_an_untried_choice_is_not_what_matters() -> None:
-    """Where trials crowd around the optimum, the mean over all points is far from theirs."""
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=2))
-
-    def objective(trial: Trial) -> float:
-        x = [trial.suggest_float(f"x{i}", -1, 1) for i in range(4)]
-        choice = trial.suggest_categorical("c", ["p", "q", "r"])
-        own = sum(abs(v - 0.3) ** (1 + i % 2) for i, v in enumerate(x))
-        return own + {"p": 0.0, "q": 0.5, "r": 1.0}[choice]
-
-    study.optimize(objective, n_trials=250)
-    shares = {effect.parameter: effect.main for effect in get_interactions(study).effects}
-    assert shares["c"] < 0.6
-
-
 def test_long_numbers_in_names_are_sorted() -> None:
     names = ["x" + "9" * 5000, "x10", "x9", "x007", "x"]
     assert sorted(names, key=natural) == ["x", "x007", "x9", "x10", names[0]]
