@@ -109,6 +109,7 @@ FACTS = {
     "meant_for",
     "models_conditional",
     "multiplies_matrices",
+    "splits_ranges",
     "supports_constraints",
     "supports_several_objectives",
 }

@@ -240,15 +240,13 @@ class Ensemble:
     ) -> Believed:
         """Return the model under a belief, fitted anew if that is due.
 
-        Only models that are ``compared`` with others keep a record of their predictions, also
-        where a method that does not compare them fits them anew. With
+        Only models that are ``compared`` with others keep a record of their predictions. With
         ``widths (D,)``, the prior of the lengthscales is that of a cube with these sides. The
         first fit along learned directions begins at the kernel ``axes``.
         """
         key, n = f"{self.name}:{belief.key}", len(seen.y)
         groups = belief.groups(domain)
-        recorded = memory.recall(f"{key}:evidence", Evidence.from_json)
-        evidence, compared = recorded or Evidence(), compared or recorded is not None
+        evidence = memory.recall(f"{key}:evidence", Evidence.from_json) or Evidence()
         last = recall_fit(memory, key, domain, groups)
         within = self._seen(seen, belief, key, memory)
         if compared and last is not None and n > last.n:

@@ -20,6 +20,7 @@ from optuna_hdbo._core.models.anova.features import by_frequency
 from optuna_hdbo._core.models.anova.features import classes_of
 from optuna_hdbo._core.models.anova.features import features_of_column
 from optuna_hdbo._core.models.anova.features import rough_covariances
+from optuna_hdbo._core.models.anova.model import CONSTANT
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import Model
 from optuna_hdbo._core.models.anova.model import start
@@ -153,7 +154,7 @@ def test_every_term_has_its_variance_over_the_cube() -> None:
 
 def slow_log_posterior(model: Model, X: NDArray[np.float64], fit: Fit) -> float:
     n = len(X)
-    K = np.ones((n, n)) + fit.noise * np.eye(n)
+    K = np.full((n, n), CONSTANT) + fit.noise * np.eye(n)
     for term, log_variance in zip(fit.terms, fit.log_variance, strict=True):
         features, places = Features(DOMAIN, X).of(term)
         p = np.ones(len(places))
@@ -211,7 +212,7 @@ def test_variances_of_terms_are_those_of_bayesian_regression() -> None:
     model, _ = make_model()
     fit = make_fit()
     F = np.column_stack([np.ones(len(model.y)), model.F])
-    v = np.concatenate([[1.0], model.variances(fit)])
+    v = np.concatenate([[CONSTANT], model.variances(fit)])
     smooth = (F * v) @ F.T + fit.noise * np.eye(len(model.y))
     unexplained = model.gram(fit) - smooth + 2.0 * fit.noise * np.eye(len(model.y))
     inverse = np.linalg.inv(unexplained)  # of the rough parts and the noise
@@ -252,7 +253,7 @@ def test_conditional_columns_covary_where_both_points_have_them() -> None:
     alone = Features(beside.domain, beside.X)
     for c in range(2):
         own = Fit(((c,),), fit.logit_decay[3:], fit.log_variance[[3 + c]], 0.0, fit.log_roughness)
-        part = Model(alone, y, own.terms).gram(own) - 1.0
+        part = Model(alone, y, own.terms).gram(own) - CONSTANT
         slow += part * np.outer(beside.active[:, c], beside.active[:, c])
     np.testing.assert_allclose(gram, slow, atol=1e-10)
     np.testing.assert_allclose(features.presence, beside.active.mean(axis=0))

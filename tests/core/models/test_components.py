@@ -15,6 +15,7 @@ from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.model import CONSTANT
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import Model
 from optuna_hdbo._core.models.anova.model import start
@@ -51,7 +52,7 @@ def test_terms_have_their_conditional_distribution(
     rng = np.random.default_rng(1)
     Z = np.column_stack([rng.random((6, 2)), np.arange(6.0) % 3])
     mean, variance = Components(DOMAIN, X, y, FIT).of(terms, Z)
-    C = gram_of(FIT, X) + 1.0 + np.exp(FIT.log_noise) * np.eye(N)
+    C = gram_of(FIT, X) + CONSTANT + np.exp(FIT.log_noise) * np.eye(N)
     part = gram_of(FIT.without(set(TERMS) - set(terms)), np.vstack([X, Z]))
     solved = np.linalg.solve(C, part[:N, N:])
     np.testing.assert_allclose(mean, solved.T @ y, atol=1e-9)
@@ -61,7 +62,7 @@ def test_terms_have_their_conditional_distribution(
 def test_what_is_left_out_is_predicted_from_the_others(data: tuple[Array, Array]) -> None:
     X, y = data
     mean, variance = Components(DOMAIN, X, y, FIT).left_out()
-    C = gram_of(FIT, X) + 1.0 + np.exp(FIT.log_noise) * np.eye(N)
+    C = gram_of(FIT, X) + CONSTANT + np.exp(FIT.log_noise) * np.eye(N)
     for i in range(N):
         rest = np.delete(np.arange(N), i)
         weights = np.linalg.solve(C[np.ix_(rest, rest)], C[rest, i])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from optuna_hdbo._core.models.ensemble import draw_model
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._core.observations import Observations
-from optuna_hdbo._core.observations import Record
 
 
 POOLED = replace(ALL_MATTER, pooled=True)
@@ -74,24 +72,6 @@ def test_pooled_lengthscales_are_drawn_until_others_have_predicted_better() -> N
         rng = np.random.default_rng(0)
         drawn = [draw_model([ahead, pooled], rng) is pooled for _ in range(2000)]
         assert np.mean(drawn) == pytest.approx(share, abs=0.03)
-
-
-def test_who_does_not_compare_a_model_keeps_its_evidence() -> None:
-    """Another method may fit the model anew, in between the fits of one that compares it."""
-    X, y = _some()
-    ensemble, weights = Ensemble("matern52", True, (ALL_MATTER,)), []
-    for compared in (True, False):
-        kept: dict[str, Any] = {}
-        for n, is_compared in ((len(X) - 10, True), (len(X) - 5, compared), (len(X), True)):
-            seen = Observations.from_arrays(X[:n], y[:n], records=[Record(0, "complete", kept)])
-            memory = Memory(seen.records)
-            model = ensemble.believed(
-                DOMAIN, seen, ALL_MATTER, memory, growth=0.01, compared=is_compared
-            )
-            kept = kept | memory.kept
-        weights.append(model.evidence)
-    assert weights[0] == weights[1]
-    assert weights[0] != Evidence()
 
 
 @pytest.mark.parametrize(("width", "n_starts"), [(0.02, 1), (1.0, 2)])
