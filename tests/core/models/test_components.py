@@ -41,7 +41,7 @@ def data() -> tuple[Array, Array]:
 def gram_of(fit: Fit, points: Array) -> Array:
     """The prior covariances of values at points, less the variance of the constant."""
     gram = Model(Features(DOMAIN, points), np.zeros(len(points)), fit.terms).gram(fit)
-    return np.asarray(gram - 1.0)
+    return np.asarray(gram - CONSTANT)
 
 
 @pytest.mark.parametrize("terms", [((0,),), ((2,),), ((0,), (1,), (0, 1)), ((0,), (2,), (0, 2))])
