@@ -59,8 +59,7 @@ def recorded(study: Study) -> Predictions | None:
     rows = []
     if len(study.directions) == 1:
         for trial in read_trials(study):
-            value, mean = value_of(trial), expected(trial, "predicted")
-            std = expected(trial, "std")
+            value, (mean, std) = value_of(trial), expected(trial)
             if value is not None and mean is not None and std is not None and std > 0.0:
                 rows.append((trial.number, value, mean, std))
     if not rows:

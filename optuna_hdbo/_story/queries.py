@@ -183,21 +183,23 @@ def reported(trial: FrozenTrial, name: str) -> float | None:
     return number(trial.user_attrs.get(REPORT + name))
 
 
-def expected(trial: FrozenTrial, name: str) -> float | None:
-    """Return a number of a trial's report about its value, None where its point is another one.
+def expected(trial: FrozenTrial) -> tuple[float | None, float | None]:
+    """Return what was expected of a trial and the standard deviation, None where that is unknown.
 
-    Where a range or a branch is new, a trial does not have all values that were suggested.
+    That is of the point that was suggested. Where a range or a branch is new, a trial has another
+    one.
     """
-    found = reported(trial, name)
-    if found is None:
-        return None
+    mean, std = reported(trial, "predicted"), reported(trial, "std")
+    if mean is None:
+        return None, std
     try:
         suggestion = read_suggestion(trial)
     except ValueError:
-        return None
+        return None, None
     asked = {} if suggestion is None else suggestion.params
     own = {n: d.to_internal_repr(trial.params[n]) for n, d in trial.distributions.items()}
-    return found if all(asked.get(name, value) == value for name, value in own.items()) else None
+    same = all(asked.get(name, value) == value for name, value in own.items())
+    return (mean, std) if same else (None, None)
 
 
 def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
@@ -234,7 +236,7 @@ def _query(
     if method != HDBO.name:
         origin: Origin = "random" if method is None else "unknown"
         return Query(trial, origin, None, None, {}, None, None, improves, data)
-    kind, credits = _kind(data), data.get(CREDITS)
+    kind, credits, (predicted, std) = _kind(data), data.get(CREDITS), expected(trial)
     if _named(data) is None:
         return Query(trial, WITHOUT_EXPERT[kind], None, kind, {}, None, None, improves, data)
     found = credits.items() if isinstance(credits, dict) else ()
@@ -245,8 +247,8 @@ def _query(
         expert=_named(data),
         kind=kind,
         credits={name: rate for name, rate in rates.items() if rate is not None},
-        predicted=expected(trial, "predicted"),
-        std=expected(trial, "std"),
+        predicted=predicted,
+        std=std,
         improves=improves,
         data=data,
     )
