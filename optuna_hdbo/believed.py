@@ -13,6 +13,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.parameters import Parameters
@@ -65,11 +66,7 @@ def get_believed_best(study: Study) -> FrozenTrial:
     >>> get_believed_best(study).params
     """
     check_study(study)
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"study must have a single objective, but {study.study_name!r} has "
-            f"{len(study.directions)}."
-        )
+    check_single_objective(study)
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     known = Parameters(include_pruned=False)
     known.follow(completed)

@@ -117,7 +117,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         check_study(study)
         check_target(study, target)
         completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-        space = _space(study, completed, params)
+        space = _space(completed, params)
         common = dict.fromkeys(space, 0.0) | self._scores(study, completed, space, target)
         scores = dict(common)
         if params is None and self._conditional:
@@ -165,9 +165,7 @@ def fitted_posterior(domain: Domain, X: FloatArray, y: FloatArray) -> Posterior:
     return Posterior(Factor(kernel, X), y)
 
 
-def _space(
-    study: Study, completed: list[FrozenTrial], params: object
-) -> dict[str, BaseDistribution]:
+def _space(completed: list[FrozenTrial], params: object) -> dict[str, BaseDistribution]:
     """Return the distributions of the parameters to assess."""
     if params is None:
         return _with_all(completed)

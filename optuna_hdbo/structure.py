@@ -19,8 +19,9 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.models.additive import ADDITIVE_FIT
 from optuna_hdbo._core.variables import selection as selections
+from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import fitted_to
@@ -132,12 +133,11 @@ def get_groups(
             f"n_sweeps must be 0 with source='trials', but got {n_sweeps}. Groups that are "
             "learned from trials have probabilities anyway."
         )
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"study must have a single objective, but {study.study_name!r} has "
-            f"{len(study.directions)}. For one of several, ask for the groups of "
-            "get_interactions(study, target=lambda t: t.values[0])."
-        )
+    check_single_objective(
+        study,
+        remedy="For one of several, ask for the groups of "
+        "get_interactions(study, target=lambda t: t.values[0]).",
+    )
     return _of_trials(study)
 
 
@@ -286,10 +286,7 @@ def get_selections(study: Study) -> list[Selection]:
 def _records(trials: list[FrozenTrial]) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield the numbers of the trials that carry a record, and the records."""
     for trial in trials:
-        try:
-            suggestion = read_suggestion(trial)
-        except ValueError:  # not ours, or of another version
-            continue
+        suggestion = known_suggestion(trial)
         if suggestion is not None and suggestion.record is not None:
             yield trial.number, suggestion.record
 

@@ -24,6 +24,7 @@ from optuna_hdbo._figures.components import components_figure
 from optuna_hdbo._figures.experts import experts_figure
 from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo._figures.heat_maps import selections_figure
+from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import natural
@@ -310,11 +311,8 @@ def report(study: Study) -> list[str]:
             "Reports need optuna-dashboard: this package's extra [dashboard] brings it."
         ) from error
     check_study(study)
-    if len(study.directions) > 1:
-        raise ValueError(
-            f"study must have a single objective, but {study.study_name!r} has "
-            f"{len(study.directions)}. The figures that take a target can be saved one by one."
-        )
+    remedy = "The figures that take a target can be saved one by one."
+    check_single_objective(study, remedy=remedy)
     go = _plotly()
     plots: dict[str, Callable[[], Figure]] = {
         "experts": lambda: go.Figure(experts_figure(study, low=True)),

@@ -15,7 +15,9 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import expected
+from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import Effects
 
@@ -59,8 +61,12 @@ def recorded(study: Study) -> Predictions | None:
     rows = []
     if len(study.directions) == 1:
         for trial in read_trials(study):
-            value, (mean, std) = value_of(trial), expected(trial)
-            if value is not None and mean is not None and std is not None and std > 0.0:
+            value = value_of(trial)
+            if value is None or reported(trial, "predicted") is None:
+                continue
+            suggestion = known_suggestion(trial)
+            mean, std = expected(trial, {} if suggestion is None else suggestion.params)
+            if mean is not None and std is not None and std > 0.0:
                 rows.append((trial.number, value, mean, std))
     if not rows:
         return None

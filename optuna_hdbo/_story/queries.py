@@ -16,10 +16,11 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.calibration import Z
 from optuna_hdbo._study.attributes import REPORT
+from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import is_enqueued
-from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -101,14 +102,10 @@ def read_queries(study: Study) -> list[Query]:
         another sampler had the time to suggest some.
     """
     check_study(study)
-    if len(study.directions) > 1:
-        raise ValueError(
-            "study must have a single objective, because experts do not improve on several "
-            f"values, but {study.study_name!r} has {len(study.directions)}."
-        )
+    check_single_objective(study, because="experts do not improve on several values")
     trials = list(read_trials(study))
     read = [_suggested(trial) for trial in trials]
-    ours = {method for method, _ in read if method != ""}
+    ours = {method for method, *_ in read if method != ""}
     if HDBO.name not in ours and ours != {None}:
         if len(trials) == 1:
             raise ValueError(
@@ -123,10 +120,10 @@ def read_queries(study: Study) -> list[Query]:
         )
     best = None
     queries = []
-    for trial, (method, data) in zip(trials, read, strict=True):
+    for trial, (method, data, asked) in zip(trials, read, strict=True):
         improves = is_better(study, trial, best)
         best = trial if improves else best
-        queries.append(_query(trial, method, data, improves))
+        queries.append(_query(trial, method, data, asked, improves))
     return queries
 
 
@@ -183,38 +180,31 @@ def reported(trial: FrozenTrial, name: str) -> float | None:
     return number(trial.user_attrs.get(REPORT + name))
 
 
-def expected(trial: FrozenTrial) -> tuple[float | None, float | None]:
+def expected(trial: FrozenTrial, asked: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return what was expected of a trial and the standard deviation, None where that is unknown.
 
-    That is of the point that was suggested. Where a range or a branch is new, a trial has another
-    one.
+    That is of the point that was ``asked`` for. Where a range or a branch is new, a trial has
+    another one.
     """
-    mean, std = reported(trial, "predicted"), reported(trial, "std")
-    if mean is None:
-        return None, std
-    try:
-        suggestion = read_suggestion(trial)
-    except ValueError:
-        return None, None
-    asked = {} if suggestion is None else suggestion.params
     own = {n: d.to_internal_repr(trial.params[n]) for n, d in trial.distributions.items()}
-    same = all(asked.get(name, value) == value for name, value in own.items())
-    return (mean, std) if same else (None, None)
+    if any(asked.get(name, value) != value for name, value in own.items()):
+        return None, None
+    return reported(trial, "predicted"), reported(trial, "std")
 
 
-def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any]]:
-    """Return the method that suggested a trial, "" for no suggestion of ours, and its record."""
-    try:
-        suggestion = read_suggestion(trial)
-    except ValueError:  # not ours, or of another version
-        return "", {}
+def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any], Mapping[str, Any]]:
+    """Return the method that suggested a trial, its record, and the point that it asked for.
+
+    The method is "" where there is no suggestion of ours.
+    """
+    suggestion = known_suggestion(trial)
     if suggestion is None:
-        return "", {}
+        return "", {}, {}
     record = suggestion.record or {}
     named = _named(record) is not None or _kind(record) in WITHOUT_EXPERT
     if suggestion.method == HDBO.name and not named:
-        return "", {}
-    return suggestion.method, record
+        return "", {}, {}
+    return suggestion.method, record, suggestion.params
 
 
 def _named(record: Mapping[str, Any]) -> str | None:
@@ -228,7 +218,11 @@ def _kind(record: Mapping[str, Any]) -> QueryKind | None:
 
 
 def _query(
-    trial: FrozenTrial, method: str | None, data: Mapping[str, Any], improves: bool
+    trial: FrozenTrial,
+    method: str | None,
+    data: Mapping[str, Any],
+    asked: Mapping[str, Any],
+    improves: bool,
 ) -> Query:
     """Return a query, of which nothing that does not parse is left."""
     if is_enqueued(trial):
@@ -236,10 +230,11 @@ def _query(
     if method != HDBO.name:
         origin: Origin = "random" if method is None else "unknown"
         return Query(trial, origin, None, None, {}, None, None, improves, data)
-    kind, credits, (predicted, std) = _kind(data), data.get(CREDITS), expected(trial)
+    kind, credits = _kind(data), data.get(CREDITS)
     if _named(data) is None:
         return Query(trial, WITHOUT_EXPERT[kind], None, kind, {}, None, None, improves, data)
     found = credits.items() if isinstance(credits, dict) else ()
+    predicted, std = expected(trial, asked)
     rates = {name: number(rate) for name, rate in found if name in EXPERTS}
     return Query(
         trial=trial,

@@ -195,6 +195,14 @@ def read_suggestion(trial: FrozenTrial, n_columns: int | None = None) -> StoredS
     return StoredSuggestion(params, method, record)
 
 
+def known_suggestion(trial: FrozenTrial) -> StoredSuggestion | None:
+    """Return what :func:`write_suggestion` stored, None also where it is of another version."""
+    try:
+        return read_suggestion(trial)
+    except ValueError:
+        return None
+
+
 def write_report(study: Study, trial: FrozenTrial, report: Mapping[str, float | str]) -> None:
     """Store the texts and finite numbers of a report as user attributes, for dashboards.
 
@@ -269,6 +277,16 @@ def check_study(study: object) -> None:
         raise ValueError(
             f"study must be an optuna.Study, but got {study!r}. Load it with "
             "optuna.load_study(study_name=..., storage=...)."
+        )
+
+
+def check_single_objective(study: Study, *, because: str = "", remedy: str = "") -> None:
+    """Raise ``ValueError`` for a study with several objectives."""
+    if len(study.directions) > 1:
+        reason, told = because and f", because {because}", remedy and f" {remedy}"
+        raise ValueError(
+            f"study must have a single objective{reason}, but {study.study_name!r} has "
+            f"{len(study.directions)}.{told}"
         )
 
 

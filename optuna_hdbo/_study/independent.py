@@ -12,7 +12,7 @@ from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 from optuna.samplers import TPESampler
 
-from optuna_hdbo._study.attributes import read_suggestion
+from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -60,10 +60,7 @@ def learned(
 
 def _asked(trial: FrozenTrial, name: str) -> Any:
     """Return the value that the method has asked for in this trial, None without one."""
-    try:
-        suggestion = read_suggestion(trial)
-    except ValueError:
-        return None
+    suggestion = known_suggestion(trial)
     return None if suggestion is None else suggestion.params.get(name)
 
 

@@ -17,6 +17,7 @@ from optuna_hdbo._core.variables.activity import Activity
 from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._study.attributes import trial_key
 from optuna_hdbo._study.ranges import Ranges
+from optuna_hdbo._study.ranges import all_joined
 from optuna_hdbo._study.splits import Split
 from optuna_hdbo._study.values import has_failed
 
@@ -118,9 +119,8 @@ class Parameters:
         Parameters that only some trials have are among them, and those whose range has changed,
         with their present one. It is :meth:`common` where all trials have the same parameters.
         """
-        if self._branches is None:
-            return self.common()
-        return self._branches.modelled(self._chosen.required or frozenset(), self._failed)
+        branches = self._learned()
+        return self.common() if branches is None else dict(branches.modelled)
 
     def required(self) -> frozenset[str] | None:
         """Return the names of those that all trials have, in whatever range; None without any."""
@@ -128,16 +128,18 @@ class Parameters:
 
     def rules(self) -> Mapping[str, tuple[Clause, ...]]:
         """Return which values of other parameters decide whether one is there; see Activity."""
-        if self._branches is None:
-            return {}
-        return self._branches.rules(self._chosen.required or frozenset(), self._failed)
+        branches = self._learned()
+        return {} if branches is None else branches.rules
 
     def splits(self) -> tuple[Split, ...]:
         """Return those whose range depends on a choice."""
-        if self._branches is None:
-            return ()
-        self.modelled()
-        return self._branches.splits
+        branches = self._learned()
+        return () if branches is None else branches.splits
+
+    def _learned(self) -> _Branches | None:
+        if self._branches is not None:
+            self._branches.learn(self._chosen.required or frozenset(), self._failed)
+        return self._branches
 
     def _take_in(self, trial: FrozenTrial) -> None:
         self._trials.append(trial)
@@ -182,9 +184,10 @@ class _Branches:
         self._complete: dict[int, frozenset[str]] = {}
         self._activity = Activity()
         self._choices: dict[int, dict[str, int]] = {}  # of categorical parameters, by number
+        self._is_learned = False
+        self.modelled: dict[str, BaseDistribution] = {}
+        self.rules: Mapping[str, tuple[Clause, ...]] = {}
         self.splits: tuple[Split, ...] = ()
-        self._modelled: dict[str, BaseDistribution] | None = None
-        self._rules: Mapping[str, tuple[Clause, ...]] = {}
 
     def take_in(self, trial: FrozenTrial) -> None:
         if trial.number in self._numbers:
@@ -204,25 +207,15 @@ class _Branches:
 
     def forget(self) -> None:
         """Forget what was learned: more is known now."""
-        self._modelled = None
+        self._is_learned = False
 
-    def modelled(
-        self, required: frozenset[str], failed: Mapping[int, frozenset[str]]
-    ) -> dict[str, BaseDistribution]:
-        """Return the columns, where these are ``required``, and ``failed`` asked for these."""
-        if self._modelled is None:
-            self._learn(required, failed)
-        return dict(self._modelled or {})
+    def learn(self, required: frozenset[str], failed: Mapping[int, frozenset[str]]) -> None:
+        """Learn the columns, rules and splits, unless nothing is new.
 
-    def rules(
-        self, required: frozenset[str], failed: Mapping[int, frozenset[str]]
-    ) -> Mapping[str, tuple[Clause, ...]]:
-        """Return the rules, where these are ``required``, and ``failed`` asked for these."""
-        if self._modelled is None:
-            self._learn(required, failed)
-        return self._rules
-
-    def _learn(self, required: frozenset[str], failed: Mapping[int, frozenset[str]]) -> None:
+        All trials have the ``required`` ones. The ``failed`` trials, by number, had these.
+        """
+        if self._is_learned:
+            return
         found = {
             name: ranges.present()
             for name, ranges in sorted(self._ranges.items())
@@ -234,18 +227,19 @@ class _Branches:
             if (split := self._ranges[name].split(name, self._choices)) is not None
         ]
         self.splits = tuple(splits)
-        found |= {split.name: self._ranges[split.name].of_all() for split in splits}
+        found |= {split.name: all_joined([d for d, _ in split.ranges]) for split in splits}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
-        self._rules = self._activity.rules(deciders)
+        self.rules = self._activity.rules(deciders)
         last = sorted(self._complete)[-STALE:]
         recent = frozenset[str]().union(*(self._complete[number] for number in last))
         full = len(last) == STALE
-        self._modelled = {
+        self.modelled = {
             name: distribution
             for name, distribution in found.items()
             if not distribution.single()
-            and (name in required or name in self._rules or name in recent or not full)
+            and (name in required or name in self.rules or name in recent or not full)
         }
+        self._is_learned = True
 
 
 def _internal(distribution: BaseDistribution, value: object) -> float:

@@ -49,7 +49,7 @@ class Ranges:
             numbers = self._in_force(numbers)
         # The last trial says of which kind it is now, and whether on a logarithmic scale.
         last = self._by_number[numbers[-1]]
-        return _all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
+        return all_joined([d for n in numbers if _are_alike(d := self._by_number[n], last)])
 
     def split(self, name: str, choices: Mapping[int, Mapping[str, int]]) -> Split | None:
         """Return how the range depends on a choice, None where it does not; see ``learned``."""
@@ -57,10 +57,6 @@ class Ranges:
         if len(self._distinct) == 1 or not all(_are_alike(d, first) for d in self._distinct):
             return None
         return learned(name, self._by_number, choices)
-
-    def of_all(self) -> BaseDistribution:
-        """Return the range of all trials, which are of one kind."""
-        return _all_joined(list(self._by_number.values()))
 
     def are_mixed(self) -> bool:
         """Tell whether the last trials have had the parameter on different scales or choices."""
@@ -103,12 +99,12 @@ def ranges_of(trials: Sequence[FrozenTrial]) -> dict[str, tuple[int, BaseDistrib
         for name, distribution in trial.distributions.items():
             had.setdefault(name, []).append(distribution)
     return {
-        name: (len(own), _all_joined(own) if all(_are_alike(d, own[0]) for d in own) else None)
+        name: (len(own), all_joined(own) if all(_are_alike(d, own[0]) for d in own) else None)
         for name, own in sorted(had.items())
     }
 
 
-def _all_joined(alike: Sequence[BaseDistribution]) -> BaseDistribution:
+def all_joined(alike: Sequence[BaseDistribution]) -> BaseDistribution:
     """Return the smallest distribution with the values of all, which are alike."""
     joined = copy.deepcopy(alike[0])
     for other in alike[1:]:

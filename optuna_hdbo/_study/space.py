@@ -104,27 +104,22 @@ class SearchSpace:
     def _make_gates(self) -> Gates:
         """Return the rules by column. A deciding parameter that is no column is left out."""
         place = {name: i for i, name in enumerate(self._columns)}
-        gates = {}
-        for name, clauses in self.rules.items():
-            found = [
+        found = {
+            name: tuple(
                 Condition(place[clause.name], self._passing(clause))
                 for clause in clauses
                 if clause.name in place
-            ]
-            if found and name in place:
-                gates[place[name]] = tuple(found)
+            )
+            for name, clauses in self.rules.items()
+        }
+        gates = {place[name]: own for name, own in found.items() if own and name in place}
         for split in self._splits:
-            by = self._columns[split.by]
+            by, index = self._columns[split.by], self.distributions[split.by].to_internal_repr
             options = [] if by.grid is None else by.grid.tolist()
-            of_name = [
-                Condition(place[clause.name], self._passing(clause))
-                for clause in self.rules.get(split.name, ())
-                if clause.name in place
-            ]
             for column, (_, choices) in split.columns.items():
-                index = self.distributions[split.by].to_internal_repr
-                own = tuple(x for x in options if index(by.decode(x)) in choices)
-                gates[place[column]] = (Condition(place[split.by], own), *of_name)
+                passing = tuple(x for x in options if index(by.decode(x)) in choices)
+                chosen = Condition(place[split.by], passing)
+                gates[place[column]] = (chosen, *found.get(split.name, ()))
         return gates
 
     def _passing(self, clause: Clause) -> tuple[float, ...]:

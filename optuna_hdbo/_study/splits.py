@@ -43,8 +43,13 @@ class Split:
         """The ranges and choices by the names of their columns."""
         return {f"{self.name}[{k}]": found for k, found in enumerate(self.ranges)}
 
-    def column_of(self, choice: float | None) -> str | None:
-        """Return the column of a choice's index, None for one that no trial has had."""
+    def column_in(
+        self, params: Mapping[str, Any], deciders: Mapping[str, BaseDistribution]
+    ) -> str | None:
+        """Return the column of a configuration's choice, None for one that no trial has had."""
+        if self.by not in params:
+            return None
+        choice = deciders[self.by].to_internal_repr(params[self.by])
         return next((c for c, (_, own) in self.columns.items() if choice in own), None)
 
 
@@ -88,10 +93,8 @@ def spread(
     found = dict(params)
     for split in splits:
         if split.name in found:
-            value, decided = found.pop(split.name), split.by in params
-            choice = deciders[split.by].to_internal_repr(params[split.by]) if decided else None
-            if (column := split.column_of(choice)) is not None:
-                found[column] = value
+            value, column = found.pop(split.name), split.column_in(params, deciders)
+            found |= {} if column is None else {column: value}
     return found
 
 
@@ -101,10 +104,7 @@ def gather(
     """Undo :func:`spread`; of several columns of a parameter, that of its choice counts."""
     params = dict(found)
     for split in splits:
-        values = {column: params.pop(column, None) for column in split.columns}
-        decided = split.by in params
-        choice = deciders[split.by].to_internal_repr(params[split.by]) if decided else None
-        value = values.get(split.column_of(choice) or "")
-        if value is not None:
-            params[split.name] = value
+        values = {column: params.pop(column) for column in split.columns if column in params}
+        column = split.column_in(params, deciders)
+        params |= {split.name: values[column]} if column in values else {}
     return params
