@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.variables.activity import Activity
-from optuna_hdbo._core.variables.activity import Clause
+from optuna_hdbo._core.variables.activity import Rule
 from optuna_hdbo._study.attributes import trial_key
 from optuna_hdbo._study.ranges import Ranges
 from optuna_hdbo._study.ranges import all_joined
@@ -126,7 +126,7 @@ class Parameters:
         """Return the names of those that all trials have, in whatever range; None without any."""
         return self._chosen.required
 
-    def rules(self) -> Mapping[str, tuple[Clause, ...]]:
+    def rules(self) -> Mapping[str, Rule]:
         """Return which values of other parameters decide whether one is there; see Activity."""
         branches = self._learned()
         return {} if branches is None else branches.rules
@@ -186,7 +186,7 @@ class _Branches:
         self._choices: dict[int, dict[str, int]] = {}  # of categorical parameters, by number
         self._is_learned = False
         self.modelled: dict[str, BaseDistribution] = {}
-        self.rules: Mapping[str, tuple[Clause, ...]] = {}
+        self.rules: Mapping[str, Rule] = {}
         self.splits: tuple[Split, ...] = ()
 
     def take_in(self, trial: FrozenTrial) -> None:

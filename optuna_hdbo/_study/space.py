@@ -17,6 +17,7 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import Gates
 from optuna_hdbo._core.variables.activity import Clause
+from optuna_hdbo._core.variables.activity import Rule
 from optuna_hdbo._study.columns import Choices
 from optuna_hdbo._study.columns import make_column
 from optuna_hdbo._study.splits import Split
@@ -56,7 +57,7 @@ class SearchSpace:
         distributions: Mapping[str, BaseDistribution],
         required: Collection[str] | None = None,
         splits: Sequence[Split] = (),
-        rules: Mapping[str, tuple[Clause, ...]] | None = None,
+        rules: Mapping[str, Rule] | None = None,
     ) -> None:
         self.distributions = dict(distributions)
         names, self._given = self.distributions.keys(), splits
@@ -149,7 +150,7 @@ class SearchSpace:
         # The same frozen set, as nearly always, or an equal one.
         return required is self._asked or self.distributions.keys() & needed == self.required
 
-    def with_rules(self, rules: Mapping[str, tuple[Clause, ...]]) -> SearchSpace:
+    def with_rules(self, rules: Mapping[str, Rule]) -> SearchSpace:
         """Return the same columns under other rules."""
         if rules == self.rules:
             return self

@@ -172,7 +172,7 @@ class Notices:
             return
         self._parameters.add(param_name)
         if models_conditional:
-            why = "earlier trials with these values did not have it, or had it in another range"
+            why = "no earlier trial with its values had it in this range"
         else:
             why = (
                 "not every finished trial has it with the same range. HDBOSampler and the other "

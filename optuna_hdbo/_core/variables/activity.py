@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,14 +52,19 @@ class Clause:
     def bits(self, *, ordered: bool) -> float:
         """Return the length of the rule's description.
 
-        A choice costs one bit, an interval of numbers its two ends.
+        A choice costs one bit, or all of them what it takes to say how many pass and which. An
+        interval of numbers costs its two ends.
         """
         n = len(self.passed) + len(self.failed)
         if not ordered:
-            return float(n)
+            return min(n, math.log2(n + 1) + math.log2(math.comb(n, len(self.passed))))
         inside = [value in self.passed for value in sorted(self.passed | self.failed)]
         n_changes = sum(a != b for a, b in itertools.pairwise(inside))
         return 1.0 + n_changes * math.log2(n)
+
+
+Rule = tuple[Clause, ...]
+"""Conditions that must all hold."""
 
 
 @dataclass
@@ -106,7 +112,7 @@ class Activity:
         for name, presence in self._known.items():
             self._count(name, presence, row)
 
-    def rules(self, deciders: Mapping[str, bool]) -> dict[str, tuple[Clause, ...]]:
+    def rules(self, deciders: Mapping[str, bool]) -> dict[str, Rule]:
         """Return the conditions, by name, of the parameters for which a rule was found.
 
         ``deciders`` are those that may decide, and whether their values are ordered.
@@ -122,7 +128,20 @@ class Activity:
             rule = self._rule(name, self._known[name])
             if rule is not None:
                 found[name] = rule
-        return found
+        return found | self._alike(found)
+
+    def _alike(self, found: Mapping[str, Rule]) -> dict[str, Rule]:
+        """Return rules of parameters that too few trials had, by what decides about most others.
+
+        What decides about one model's parameters probably decides about those of a rare one.
+        """
+        decided = Counter(clause.name for rule in found.values() for clause in rule)
+        alike: dict[str, Rule] = {}
+        for name in self._known.keys() - found.keys():
+            able = [c for c in self._single(name, self._known[name]) if decided[c.name]]
+            if able:
+                alike[name] = (max(able, key=lambda clause: decided[clause.name]),)
+        return alike
 
     def _presence(self, name: str) -> _Presence:
         presence = _Presence()
@@ -163,33 +182,38 @@ class Activity:
                 if first in values and second in values:
                     presence.pairs[first, second].add((values[first], values[second]))
 
-    def _rule(self, name: str, presence: _Presence) -> tuple[Clause, ...] | None:
+    def _rule(self, name: str, presence: _Presence) -> Rule | None:
         """Return the shortest rule that agrees with all trials, None for none.
 
         A rule that is longer than a list of the trials explains nothing.
         """
-        best: tuple[float, int, tuple[Clause, ...]] | None = None
-        for other in sorted(presence.alive):
-            # More trials have what decides: so no two parameters decide about each other.
-            if self._n_with[other] <= self._n_with[name]:
-                continue
-            passed, failed = map(frozenset, presence.alive[other])
-            if not failed and self._n_with[other] == len(self._rows):
-                continue  # only trials that were stopped early lack it
-            clauses: tuple[Clause, ...] = (Clause(other, passed, failed),)
-            best = self._shorter(best, clauses, presence, presence.n_without.get(other, 0))
+        best: tuple[float, int, Rule] | None = None
+        for clause in self._single(name, presence):
+            n_without = presence.n_without.get(clause.name, 0)
+            best = self._shorter(best, (clause,), presence, n_without)
         if best is None and not presence.alive:
             for pair, n_without in self._pairs(name, presence):
                 best = self._shorter(best, pair, presence, n_without)
         return None if best is None else best[2]
 
+    def _single(self, name: str, presence: _Presence) -> Iterable[Clause]:
+        """Yield the conditions on one parameter that agree with all trials."""
+        for other in sorted(presence.alive):
+            # More trials have what decides: so no two parameters decide about each other.
+            if self._n_with[other] <= self._n_with[name]:
+                continue
+            passed, failed = map(frozenset, presence.alive[other])
+            if failed or self._n_with[other] < len(self._rows):
+                yield Clause(other, passed, failed)
+            # Else only trials that were stopped early lack it.
+
     def _shorter(
         self,
-        best: tuple[float, int, tuple[Clause, ...]] | None,
-        clauses: tuple[Clause, ...],
+        best: tuple[float, int, Rule] | None,
+        clauses: Rule,
         presence: _Presence,
         n_without: int,
-    ) -> tuple[float, int, tuple[Clause, ...]] | None:
+    ) -> tuple[float, int, Rule] | None:
         bits = sum(clause.bits(ordered=self._deciders[clause.name]) for clause in clauses)
         if n_without and bits >= _entropy(presence.n_with, n_without):
             return best
@@ -199,7 +223,7 @@ class Activity:
             return bits, rarest, clauses
         return best
 
-    def _pairs(self, name: str, presence: _Presence) -> Iterable[tuple[tuple[Clause, ...], int]]:
+    def _pairs(self, name: str, presence: _Presence) -> Iterable[tuple[Rule, int]]:
         """Yield the rules by two parameters that agree with all trials, and how many they explain.
 
         The values of both parameters that were ever seen with this one are what is admitted.

@@ -163,6 +163,23 @@ def test_a_rule_that_is_longer_than_the_trials_explains_nothing() -> None:
     assert learned(trials) == {}
 
 
+def test_a_model_of_many_that_one_trial_had_is_known_by_the_choice_of_the_model() -> None:
+    models = [0, 1, 2, 2, 3, 3, 3, 4, 5, 5, 6, 7]
+    activity = Activity()
+    for i, model in enumerate(models):
+        values = {"model": float(model), "scaler": float(i % 3), f"own{model}": 0.5}
+        activity.take_in(values, complete=True)
+    rules = activity.rules({"model": False, "scaler": False})
+    for model in set(models):
+        (clause,) = rules[f"own{model}"]
+        assert (clause.name, clause.passed) == ("model", {float(model)})
+
+
+def test_one_trial_alone_proves_nothing_about_a_choice_of_many() -> None:
+    trials: list[Row] = [({"a": float(i)}, True) for i in range(11)]
+    assert learned([({"a": 11.0, "x": 1.0}, True), *trials]) == {}
+
+
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_no_rule_is_needed_for_what_every_trial_has(n: int) -> None:
     assert learned([({"a": float(i % 2), "x": 1.0}, True) for i in range(n)]) == {}
