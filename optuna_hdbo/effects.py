@@ -27,6 +27,7 @@ from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import check_target
+from optuna_hdbo._study.values import is_feasible
 from optuna_hdbo._study.values import observed
 
 
@@ -106,9 +107,10 @@ def fitted_to(
     trials, X, values = observed(completed, space, space.distributions, target)
     kept = ordinary(values)
     if target is None:
+        feasible = np.array(list(map(is_feasible, trials)), np.bool_)
         for sign in (1.0, -1.0):  # the direction is not known here
             told = sign * values
-            kept = kept[without_penalties(told)[kept] == told[kept]]
+            kept = kept[without_penalties(told, feasible)[kept] == told[kept]]
     if len(kept) < 2 or not len(space.domain):
         raise ValueError(
             f"study must have two completed trials with finite values and a common parameter that "

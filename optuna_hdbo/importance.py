@@ -147,7 +147,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         kept_trials, X, values = observed(completed, space, distributions, target)
         if len(kept_trials) < 2 or not len(space.domain):
             return {}
-        y = standardise(maximised(study, values) if target is None else values)[0]
+        y = standardise(maximised(study, kept_trials, values) if target is None else values)[0]
         rng = self._streams.generator("grad-is", 0)
         if len(y) > self._n_trials:
             kept = np.sort(rng.choice(len(y), self._n_trials, replace=False))

@@ -27,6 +27,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import write_suggestion
 from optuna_hdbo._study.history import History
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo.methods.base import Observations
 
 
@@ -810,3 +811,19 @@ def test_penalties_of_several_objectives_are_never_failures() -> None:
     seen = read(study)
     assert len(seen.values) == 40
     assert seen.failures is None
+
+
+def test_an_objective_that_spans_magnitudes_has_no_penalties_of_its_own() -> None:
+    """The size of a model, and its error: failures are far from all others in both, or alike."""
+    sizes = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1e3, 2e3, 1e6]
+    errors = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+    told = {i: (-size, -error) for i, (size, error) in enumerate(zip(sizes, errors, strict=True))}
+    everywhere = np.ones(len(told), np.bool_)
+    known = objectives_array(told, np.arange(len(told)), 2, everywhere)
+    assert known is not None
+    assert [tuple(row) for row in known.tolist()] == list(told.values())
+    told[9], told[10] = (-1e9, -1e4), (-1e9, -1e5)
+    failed = objectives_array(told, np.arange(len(told)), 2, np.ones(len(told), np.bool_))
+    assert failed is not None
+    assert failed[9:].min() > -1e4
+    assert np.array_equal(failed[:9], known)

@@ -80,6 +80,11 @@ class Records(Sequence[Record]):
         return islice(self._records, self._n)
 
 
+def meet(constraints: FloatArray) -> BoolArray:
+    """Mark the rows of constraint values (n, C), NaN where one is not told, that violate none."""
+    return np.asarray((np.nan_to_num(constraints, nan=0.0) <= 0.0).all(axis=1), np.bool_)
+
+
 @dataclass(frozen=True, eq=False)
 class Observations:
     """Everything known when a point is suggested; larger ``y`` is better.
@@ -159,11 +164,7 @@ class Observations:
     @cached_property
     def feasible(self) -> BoolArray:
         """Rows in the domain that violate no reported constraint, shape (n,)."""
-        if self.constraints.shape[1]:
-            told = np.nan_to_num(self.constraints, nan=0.0)
-            feasible = np.asarray((told <= 0.0).all(axis=1), np.bool_)
-        else:
-            feasible = np.ones(len(self.values), np.bool_)
+        feasible = meet(self.constraints)
         return feasible if self.outside is None else feasible & ~self.outside
 
     @property

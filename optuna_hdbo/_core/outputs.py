@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 
 
@@ -85,17 +86,29 @@ def finite(values: FloatArray) -> FloatArray:
     return np.nan_to_num(values, nan=low, posinf=high, neginf=low).clip(low, high)
 
 
-def without_penalties(values: FloatArray) -> FloatArray:
+def without_penalties(values: FloatArray, feasible: BoolArray | None = None) -> FloatArray:
     """Return all values of a study, shape (n,), with penalties raised to the worst other value.
 
     Objectives return a number such as 1e6 where a simulation fails. Values are penalties if they
     are further below all better ones than :data:`FAR` times the range of these. Enough of all
     values must be better, and of the first ones, unless all penalties are equal: in a study that
     has converged, the first values are far from the rest.
+
+    Those of ``feasible (n,)`` trials are also compared with each other alone. Where constraints
+    rule out the best values, usual ones may be far below these.
     """
+    lowest = _lowest_usual(values)
+    if lowest > -math.inf and feasible is not None and feasible.any():
+        kept = values[feasible]
+        lowest = min(lowest, max(float(finite(kept).min()), _lowest_usual(kept)))
+    return np.maximum(values, lowest) if lowest > -math.inf else values
+
+
+def _lowest_usual(values: FloatArray) -> float:
+    """Return the worst value that is no penalty; -inf without penalties."""
     least = max(FEWEST, math.ceil(LEAST * len(values)))
     if len(values) <= least:
-        return values
+        return -math.inf
     known = finite(values)
     first = np.sort(known[:N_FIRST])[-math.ceil(LEAST * N_FIRST)]
     ordered = np.sort(known)[::-1]
@@ -103,7 +116,7 @@ def without_penalties(values: FloatArray) -> FloatArray:
     better, rest = ordered[least - 1 : -1], ordered[least:]
     far = ((better - rest) / FAR > high - better) & (better < high)
     ends = np.flatnonzero(far & ((better <= first) | (rest == low)))
-    return np.maximum(values, better[ends[0]]) if len(ends) else values
+    return float(better[ends[0]]) if len(ends) else -math.inf
 
 
 def are_skewed(values: FloatArray) -> bool:

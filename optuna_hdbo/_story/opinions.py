@@ -53,10 +53,10 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     except ValueError:  # an infinite range
         return {}
     x = space.encode(trial.params) if wanted else None
-    _, X, values = observed(completed, space, wanted)
+    kept, X, values = observed(completed, space, wanted)
     if x is None or len(values) < LEAST_KNOWN or values.min() == values.max():
         return {}
-    values = maximised(study, values)
+    values = maximised(study, kept, values)
     skewed = are_skewed(values)
     rows = modelled_rows(standardise(values)[0])
     if rows is not None:

@@ -18,10 +18,10 @@ from optuna_hdbo._core.calibration import Z
 from optuna_hdbo._study.attributes import REPORT
 from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
-from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo._study.values import is_feasible
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.hdbo import HDBO
@@ -137,7 +137,7 @@ def value_of(trial: FrozenTrial) -> float | None:
 def is_better(study: Study, trial: FrozenTrial, best: FrozenTrial | None) -> bool:
     """Tell whether a trial is completed and feasible, and better than the best one before."""
     value = value_of(trial)
-    if value is None or not all(c <= 0.0 for c in constraints_of(trial).values()):
+    if value is None or not is_feasible(trial):
         return False
     if best is None:
         return True

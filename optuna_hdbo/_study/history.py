@@ -17,6 +17,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.observations import Records
 from optuna_hdbo._core.observations import marked
+from optuna_hdbo._core.observations import meet
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.points import by_chance
@@ -293,7 +294,9 @@ class History:
             pruned[numbers.searchsorted(list(self._reports.pruned))] = True
             reports = signs[0] * self._reports.matrix(numbers)
             values = final_values(space.domain, self._X[:n], values, pruned, reports)
-        told, values = values, without_penalties(values)
+        constraints = self._constraints.of(numbers.tolist())
+        feasible = meet(constraints)
+        told, values = values, without_penalties(values, feasible)
         X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
@@ -306,11 +309,11 @@ class History:
             numbers=numbers,
             pruned=pruned,
             pending=np.array(pending) if pending else self._X[:0],
-            constraints=self._constraints.of(numbers.tolist()),
+            constraints=constraints,
             records=records,
             step=step,
             sign=signs[0],
-            objectives=objectives_array(self._objectives, numbers, len(signs)),
+            objectives=objectives_array(self._objectives, numbers, len(signs), feasible),
             signs=signs,
             outside=outside,
             skewed=len(signs) == 1 and are_skewed(values),

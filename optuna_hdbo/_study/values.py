@@ -15,6 +15,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
 from optuna_hdbo._core.outputs import without_penalties
@@ -51,17 +52,25 @@ def maximised_values(trial: FrozenTrial, signs: tuple[float, ...]) -> tuple[floa
 
 
 def objectives_array(
-    told: Mapping[int, tuple[float, ...]], numbers: IntArray, n_objectives: int
+    told: Mapping[int, tuple[float, ...]],
+    numbers: IntArray,
+    n_objectives: int,
+    feasible: BoolArray,
 ) -> FloatArray | None:
     """Return the values of trials by number, shape (n, k); None for a single objective.
 
-    Penalties are raised, see :func:`without_penalties`.
+    Penalties are raised, see :func:`without_penalties`, if all values of the trial are such, or if
+    all penalties of an objective are equal. One of the objectives may span magnitudes.
     """
     if n_objectives == 1:
         return None
     rows = [told[number] for number in numbers.tolist()]
-    columns = np.array(rows, np.float64).reshape(-1, n_objectives).T
-    return np.stack([without_penalties(column) for column in columns], axis=1)
+    values = np.array(rows, np.float64).reshape(-1, n_objectives)
+    raised = np.stack([without_penalties(column, feasible) for column in values.T], axis=1)
+    far = raised > values
+    worst = np.min(values, axis=0, initial=math.inf)
+    alike = (~far | (values == worst)).all(axis=0)
+    return np.where(far.all(axis=1, keepdims=True) | alike, raised, values)
 
 
 class Constraints:
@@ -195,6 +204,13 @@ def _told(target: Target, trial: FrozenTrial) -> float | None:
         ) from error
 
 
-def maximised(study: Study, values: FloatArray) -> FloatArray:
-    """Return objective values (n,), larger is better, with penalties raised."""
-    return without_penalties(signs_of(study)[0] * values)
+def is_feasible(trial: FrozenTrial) -> bool:
+    """Tell whether a trial violates no constraint that it has told."""
+    return all(value <= 0.0 for value in constraints_of(trial).values())
+
+
+def maximised(study: Study, trials: Sequence[FrozenTrial], values: FloatArray) -> FloatArray:
+    """Return objective values (n,) of trials, larger is better, with penalties raised."""
+    return without_penalties(
+        signs_of(study)[0] * values, np.array(list(map(is_feasible, trials)), np.bool_)
+    )

@@ -229,3 +229,23 @@ def test_skewed_values_are_told_apart_near_the_best() -> None:
 def test_where_the_best_fifth_is_equal_the_quartiles_of_all_are_used() -> None:
     values = np.minimum(-np.exp(6.0 * np.random.default_rng(1).standard_normal(60)), -0.1)
     assert warped_output(values, skewed=True) == warped_output(values)
+
+
+def test_usual_values_of_feasible_trials_are_no_penalties() -> None:
+    """Constraints may rule out the best values; the others are far below them."""
+    rng = np.random.default_rng(8)
+    values = np.concatenate([-rng.random(12), -100.0 - 50.0 * rng.random(8), [-1e9, -1e9]])
+    feasible = np.arange(22) >= 12
+    feasible[-1] = False
+    assert without_penalties(values)[12:].max() == values[:12].min()
+    raised = without_penalties(values, feasible)
+    assert np.array_equal(raised[:20], values[:20])
+    assert np.all(raised[20:] == values[12:20].min())
+
+
+@pytest.mark.parametrize("n_feasible", [0, 1, 4])
+def test_few_feasible_values_stay(n_feasible: int) -> None:
+    values = np.concatenate([-np.arange(1.0, 11.0), [-1e6] * n_feasible, [-1e9]])
+    raised = without_penalties(values, (values <= -1e6) & (values > -1e9))
+    assert np.array_equal(raised[:-1], values[:-1])
+    assert raised[-1] == values[-2]

@@ -34,6 +34,7 @@ from optuna_hdbo._core.models.ensemble import Believed
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.points import unknown_near
 
 
@@ -225,8 +226,9 @@ def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:
             sign=sign,
             constraints=nothing,
             objectives=None,
+            skewed=are_skewed(seen.objectives[:, j]),
         )
-        for column, sign in zip(within.objectives.T, seen.signs, strict=True)
+        for j, (column, sign) in enumerate(zip(within.objectives.T, seen.signs, strict=True))
     ]
 
 

@@ -198,6 +198,22 @@ def test_an_objective_that_never_changes_changes_nothing(place: int) -> None:
     assert sorted(found[1][1]) == [j for j in range(3) if j != place]
 
 
+def test_an_objective_may_span_magnitudes() -> None:
+    """Its model warps values so that the good ones differ; that of the other one does not."""
+    domain = make_domain(None, None)
+    queries = SeveralQueries("matern52", True, (FEW_MATTER_WARPED,))
+
+    def sized(x: np.ndarray) -> np.ndarray:
+        return np.array([-(10.0 ** (6.0 * x[0])), -((x - 0.7) @ x)])
+
+    seen = observed(domain, 30, sized, seed=1)
+    none = ConstraintModels()
+    _, models = queries.query(domain, seen, Memory(), np.random.default_rng(0), none)
+    assert [models[j].seen.skewed for j in range(2)] == [True, False]
+    size = models[0].seen.y[np.argsort(seen.X[:, 0])]
+    assert size[0] - size[10] > 0.5
+
+
 def test_pooled_lengthscales_have_no_lead() -> None:
     domain = make_domain(*[None] * LEAST_POOLED)
     queries = SeveralQueries("matern52", True, (replace(ALL_MATTER, pooled=True),))
