@@ -64,7 +64,8 @@ def calibrated(
     expected = _parse([report.get("predicted"), report.get("std")])
     if expected is None:
         return dict(report), {}
-    mean, std = (float(f"{x:.6g}") for x in expected)
+    # Not rounded: a deviation may be a millionth of the mean.
+    mean, std = expected
     return {**report, "std": std * widening(seen)}, {KEY: [mean, std]}
 
 

@@ -170,8 +170,11 @@ class Output:
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
     def to_json(self) -> dict[str, float]:
-        """Return a JSON object; numbers are kept to six digits."""
-        return {name: float(f"{getattr(self, name):.6g}") for name in _FIELDS}
+        """Return a JSON object.
+
+        Numbers are not rounded: values may be much closer to each other than to zero.
+        """
+        return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
     def from_json(cls, data: Any) -> Output | None:

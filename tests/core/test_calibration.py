@@ -56,6 +56,16 @@ def test_intervals_cover_however_wrong_the_model_is(
     assert 0.91 <= share <= 0.98
 
 
+def test_intervals_are_as_wide_however_far_values_are_from_zero() -> None:
+    errors = 1e-4 * np.random.default_rng(2).standard_normal(60)
+    widths = []
+    for offset in (0.0, 2.0**20):
+        kept = [calibrated({"predicted": offset, "std": 1e-4}, told(errors, []))[1]] * len(errors)
+        seen = told(offset + errors, [data[KEY] for data in json.loads(json.dumps(kept))])
+        widths.append(widening(seen))
+    assert widths[0] == widths[1] < 3.0
+
+
 def test_one_miss_widens_and_covering_narrows() -> None:
     values = np.zeros(3)
     first = widening(told(values[:0], []))

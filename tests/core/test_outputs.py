@@ -79,8 +79,15 @@ def test_hardly_any_values_are_no_trouble(values: list[float]) -> None:
 
 def test_records_are_read_as_they_were_written() -> None:
     fitted = warped_output(np.random.default_rng(1).standard_normal(40) ** 3)
-    output = Output(**fitted.to_json())
-    assert Output.from_json(json.loads(json.dumps(output.to_json()))) == output
+    assert Output.from_json(json.loads(json.dumps(fitted.to_json()))) == fitted
+
+
+def test_records_tell_values_apart_however_far_they_are_from_zero() -> None:
+    values = np.random.default_rng(1).standard_normal(40) ** 3
+    far = values + 2.0**30
+    fitted = Output.from_json(warped_output(far).to_json())
+    assert fitted is not None
+    np.testing.assert_allclose(fitted(far), warped_output(values)(values), atol=1e-5)
 
 
 @pytest.mark.parametrize(
