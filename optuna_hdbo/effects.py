@@ -22,13 +22,13 @@ from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import check_target
-from optuna_hdbo._study.values import is_feasible
+from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
+from optuna_hdbo._study.values import signs_of
 
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def fitted_effects(study: Study, *, target: Target | None = None, n_trials: int 
     check_integer("n_trials", n_trials, 2)
     check_target(study, target)
     completed = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return fitted_to(study.study_name, completed, target, n_trials)
+    return fitted_to(study, completed, target, n_trials)
 
 
 def fitted_to(
-    study_name: str,
+    study: Study,
     completed: Sequence[FrozenTrial],
     target: Target | None = None,
     n_trials: int = 300,
@@ -107,14 +107,12 @@ def fitted_to(
     trials, X, values = observed(completed, space, space.distributions, target)
     kept = ordinary(values)
     if target is None:
-        feasible = np.array(list(map(is_feasible, trials)), np.bool_)
-        for sign in (1.0, -1.0):  # the direction is not known here
-            told = sign * values
-            kept = kept[without_penalties(told, feasible)[kept] == told[kept]]
+        usual = maximised(study, trials, values, assessed=True)
+        kept = kept[(usual == signs_of(study)[0] * values)[kept]]
     if len(kept) < 2 or not len(space.domain):
         raise ValueError(
             f"study must have two completed trials with finite values and a common parameter that "
-            f"varies, but {study_name!r} has {len(kept)} such trials with "
+            f"varies, but {study.study_name!r} has {len(kept)} such trials with "
             f"{len(space.domain)} such parameters."
         )
     if len(kept) > (most := operator.index(n_trials)):

@@ -147,7 +147,9 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         kept_trials, X, values = observed(completed, space, distributions, target)
         if len(kept_trials) < 2 or not len(space.domain):
             return {}
-        y = standardise(maximised(study, kept_trials, values) if target is None else values)[0]
+        if target is None:
+            values = maximised(study, kept_trials, values, assessed=True)
+        y = standardise(values)[0]
         rng = self._streams.generator("grad-is", 0)
         if len(y) > self._n_trials:
             kept = np.sort(rng.choice(len(y), self._n_trials, replace=False))

@@ -158,7 +158,7 @@ def _of_trials(study: Study) -> Groups:
         if not standing or len(trials) < LEAST_TRIALS:
             break
         try:
-            earlier = fitted_to(study.study_name, trials)
+            earlier = fitted_to(study, trials)
         except ValueError:  # no parameter varied yet
             break
         standing &= set(interactions_of(earlier).groups)

@@ -96,6 +96,14 @@ def test_a_penalty_counts_as_the_worst_other_value(direction: str) -> None:
     assert small().evaluate(penalised, target=lambda trial: trial.value or 0.0) != found
 
 
+def test_a_step_that_matters_far_more_than_the_rest_is_seen() -> None:
+    def step(trial: optuna.Trial) -> float:
+        deep = trial.suggest_int("layers", 1, 10) >= 5
+        return (0.1 if deep else 0.6) + 0.005 * trial.suggest_float("dropout", 0, 1)
+
+    assert small().evaluate(study_of(step, N))["layers"] > 0.9
+
+
 @pytest.mark.parametrize("conditional", [False, True])
 def test_a_parameter_whose_range_has_changed_is_assessed(conditional: bool) -> None:
     rng, study = np.random.default_rng(0), optuna.create_study()

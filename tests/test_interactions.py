@@ -184,6 +184,22 @@ def test_penalties_hide_nothing(n_penalties: int) -> None:
     assert found.between("a", "b").verdict == "strong"
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_choice_that_matters_far_more_than_the_rest_is_no_failure(direction: str) -> None:
+    study = optuna.create_study(direction=direction, sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(
+        lambda t: (
+            float(t.suggest_categorical("c", ["a", "b"]) == "a")
+            + 1e-3 * t.suggest_float("z", 0, 1)
+        ),
+        n_trials=60,
+    )
+    found = get_interactions(study)
+    assert found.n_trials == 60
+    assert found.effects[0].parameter == "c"
+    assert found.effects[0].main > 0.99
+
+
 def test_long_numbers_in_names_are_sorted() -> None:
     names = ["x" + "9" * 5000, "x10", "x9", "x007", "x"]
     assert sorted(names, key=natural) == ["x", "x007", "x9", "x10", names[0]]

@@ -41,6 +41,9 @@ LEAST, FEWEST, N_FIRST = 0.3, 5, 10
 """Share of all values that must be better than a penalty, their least number, and how many first
 values need the same share."""
 
+MOST_UNEQUAL = 0.1
+"""Largest share of penalties that differ, where a study is assessed."""
+
 _LARGEST = 1e300
 
 _HUGE = float(np.finfo(np.float64).max) / 4
@@ -102,6 +105,17 @@ def without_penalties(values: FloatArray, feasible: BoolArray | None = None) -> 
         kept = values[feasible]
         lowest = min(lowest, max(float(finite(kept).min()), _lowest_usual(kept)))
     return np.maximum(values, lowest) if lowest > -math.inf else values
+
+
+def without_failures(values: FloatArray, feasible: BoolArray | None = None) -> FloatArray:
+    """Return values (n,) with only those penalties raised that must be failures.
+
+    All of them are equal, or they are few. Else they are a part of the function: a choice may
+    matter far more than all that is beside it. An optimiser need not know that part.
+    """
+    raised = without_penalties(values, feasible)
+    far = values[raised > values]
+    return raised if len(far) <= MOST_UNEQUAL * len(values) or (far == far[0]).all() else values
 
 
 def _lowest_usual(values: FloatArray) -> float:

@@ -18,6 +18,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.outputs import without_failures
 from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.space import SearchSpace
@@ -209,8 +210,13 @@ def is_feasible(trial: FrozenTrial) -> bool:
     return all(value <= 0.0 for value in constraints_of(trial).values())
 
 
-def maximised(study: Study, trials: Sequence[FrozenTrial], values: FloatArray) -> FloatArray:
-    """Return objective values (n,) of trials, larger is better, with penalties raised."""
-    return without_penalties(
-        signs_of(study)[0] * values, np.array(list(map(is_feasible, trials)), np.bool_)
-    )
+def maximised(
+    study: Study, trials: Sequence[FrozenTrial], values: FloatArray, *, assessed: bool = False
+) -> FloatArray:
+    """Return objective values (n,) of trials, larger is better, with penalties raised.
+
+    Where a study is ``assessed``, these are only those that must be failures.
+    """
+    feasible = np.array(list(map(is_feasible, trials)), np.bool_)
+    raised = without_failures if assessed else without_penalties
+    return raised(signs_of(study)[0] * values, feasible)

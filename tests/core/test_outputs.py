@@ -19,6 +19,7 @@ from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import inverse_yeo_johnson
 from optuna_hdbo._core.outputs import warped_output
+from optuna_hdbo._core.outputs import without_failures
 from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.outputs import yeo_johnson
 
@@ -256,3 +257,17 @@ def test_few_feasible_values_stay(n_feasible: int) -> None:
     raised = without_penalties(values, (values <= -1e6) & (values > -1e9))
     assert np.array_equal(raised[:-1], values[:-1])
     assert raised[-1] == values[-2]
+
+
+@pytest.mark.parametrize(("share", "is_raised"), [(0.05, True), (0.3, False)])
+def test_many_penalties_that_differ_are_a_part_of_the_function(
+    share: float, *, is_raised: bool
+) -> None:
+    rng = np.random.default_rng(9)
+    values = -rng.random(40)
+    poor = np.arange(40) >= 40 * (1.0 - share)
+    alike = np.where(poor, -1e3, values)
+    assert np.array_equal(without_failures(alike), np.maximum(alike, values[~poor].min()))
+    differing = np.where(poor, -1e3 + values, values)
+    expected = np.maximum(differing, values[~poor].min()) if is_raised else differing
+    assert np.array_equal(without_failures(differing), expected)
