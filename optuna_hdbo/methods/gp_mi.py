@@ -61,6 +61,9 @@ Exploration = Literal["mi", "ucb", "variance"]
 OPTIMISM = 0.5
 """Standard deviations between a constraint's mean and its lower bound, except for "ucb"."""
 
+LEAST_NOISE = 1e-5
+"""Smaller noise counts as this: matrices are singular without any."""
+
 
 class GPMI:
     """Exploration by mutual information, and the other instances of its generic scheme.
@@ -147,7 +150,8 @@ class GPMI:
                 "kernel_params must be None for a model with groups, but got "
                 f"{kernel_params!r}. Leave out decomposition and max_group_size, or kernel_params."
             )
-        bounds = Bounds() if noise is None else Bounds(noise=(noise**2, noise**2))
+        variance = None if noise is None else max(noise, LEAST_NOISE) ** 2
+        bounds = Bounds() if variance is None else Bounds(noise=(variance, variance))
         self._models = Ensemble(fitted_kernel, ard, beliefs, n_cyc, bounds)
         self._constraints = ConstraintModels(fitted_kernel)
 

@@ -103,14 +103,15 @@ class Panel:
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
+            pending = any(refines(domain, suggestion.x, x, share) for x in seen.pending)
             said = suggestion.record or {}
             fits |= {key: data for key, data in said.items() if _is_of_fit(key)}
             first = first or name
-            if may_refine or not near:
+            if (may_refine or not near) and not pending:
                 asked = suggestion.keeping(fits)
                 return _signed(name, asked, "refine" if near else "search", rates)
         assert first is not None
-        x = _far_from(domain, seen, rng)  # all of them refine
+        x = _far_from(domain, seen, rng)  # all of them refine, or ask for pending points
         return _signed(first, Suggestion(x).keeping(fits), "elsewhere", rates)
 
     def _takes_part(self, name: str, domain: Domain, seen: Observations) -> bool:

@@ -57,7 +57,7 @@ class GPMISampler(PublishedSampler):
         drawn for each query by the evidence for it; or one without priors.
     noise : float or None
         Standard deviation of the noise as a share of that of the values, at most 1; ``None``
-        learns it. Additive models learn it.
+        learns it. Less than 1e-5 counts as 1e-5. Additive models learn it.
     n_cyc : int or None
         Observations between two fits; ``None`` is 8 % of the observations (2.5 % for a single
         model without groups), at least 2.

@@ -22,6 +22,7 @@ from histories import some
 
 from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.confidence import gained
+from optuna_hdbo._core.checks import UnknownNamesError
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
@@ -29,6 +30,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo.methods import gp_mi
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.gp_mi import GPMI
+from optuna_hdbo.methods.gp_mi import LEAST_NOISE
 
 
 def peak(x: np.ndarray) -> float:
@@ -313,3 +315,18 @@ def test_known_hyperparameters_must_fit_the_parameters_and_the_model() -> None:
         method.validate(make_domain(None, None))
     with pytest.raises(ValueError, match=r"^kernel must be one of .* without kernel_params"):
         GPMI(kernel="matern3")
+
+
+@pytest.mark.parametrize("noise", [1e-8, 1e-200])
+def test_hardly_any_noise_is_as_little_as_is_safe(noise: float) -> None:
+    domain = make_domain(None, None)
+    suggestion = GPMI(noise=noise).suggest(domain, Ledger.started(domain, 8).seen(), Streams(0))
+    safe = GPMI(noise=LEAST_NOISE).suggest(domain, Ledger.started(domain, 8).seen(), Streams(0))
+    assert suggestion.x.tolist() == safe.x.tolist()
+
+
+def test_lengthscales_may_name_parameters_of_branches_to_come() -> None:
+    named = {"x0": 0.3, "x1": 0.3, "later": 0.3}
+    method = GPMI(kernel_params={"lengthscale": named})
+    with pytest.raises(UnknownNamesError, match="later"):
+        method.validate(make_domain(None, None))

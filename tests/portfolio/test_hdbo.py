@@ -246,6 +246,23 @@ def test_refinements_have_a_budget() -> None:
     assert sum(refined[WINDOW:]) == pytest.approx(MOST_REFINED * WINDOW, abs=1)
 
 
+@pytest.mark.parametrize("others", [[], ["global"]])
+def test_no_expert_gets_a_pending_point_again(others: list[str]) -> None:
+    """Another expert is asked, or a point is drawn far away."""
+    ledger = Ledger.started(make_domain(*[None] * 30), 10)
+    method = HDBO(experts=["local", *others])
+    stays = {"local": Stays()} | {name: EXPERTS[name].build(None) for name in others}
+    method._everywhere.experts = method._in_box.experts = stays
+    seen = ledger.seen()
+    best = seen.X[int(np.argmax(seen.values))]
+    seen = replace(seen, pending=(best + 2e-6)[None])
+    suggestion = method.suggest(ledger.domain, seen, Streams(0))
+    assert suggestion.report["query"] == ("search" if others else "elsewhere")
+    assert suggestion.record is not None
+    assert suggestion.record[credit.KEY] == ("global" if others else "local")
+    assert np.sqrt(((suggestion.x - best) ** 2).mean()) > REFINED
+
+
 def test_the_record_keeps_the_credits_of_that_time() -> None:
     ledger = Ledger.started(make_domain(*[None] * 12), 10)
     method = HDBO(experts=["local", "tree"])

@@ -7,6 +7,7 @@ al. 2014), and as long as nothing feasible is known, that probability alone is m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -64,12 +65,21 @@ class Feasibility:
         """Return the largest posterior mean at a feasible point, None while there is none.
 
         The best observed value would be the luckiest one where observations are noisy, and where
-        the process takes for noise what it cannot explain.
+        the process takes for noise what it cannot explain. Pending points that should be feasible
+        count as well. Else one that is expected to be an improvement would be asked for again.
         """
         modelled = self.modelled(posterior)
         if modelled.any():
-            return float(posterior.fitted_values()[modelled].max())
+            best = float(posterior.fitted_values()[modelled].max())
+            return max(best, self._pending_best(posterior))
         return float(self.merit[self.feasible].max()) if self.feasible.any() else None
+
+    def _pending_best(self, posterior: Posterior) -> float:
+        """Return the largest mean at a pending point that should be feasible; -inf without any."""
+        pending = posterior.X[len(posterior.y) :]
+        for constraint, most in self.constraints:
+            pending = pending[constraint.mean(pending) <= most] if len(pending) else pending
+        return float(posterior.mean(pending).max()) if len(pending) else -math.inf
 
     def improvement(self, posterior: Posterior, incumbent: float | None = None) -> Acquisition:
         """Return log (expected improvement x probability of feasibility).

@@ -11,6 +11,7 @@ from scipy.special import k0
 from scipy.special import k1
 
 from optuna_hdbo._core.checks import check_choice
+from optuna_hdbo._core.checks import check_names_known
 from optuna_hdbo._core.checks import check_number
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -105,11 +106,14 @@ class KernelParams:
 
     def check(self, domain: Domain) -> None:
         """Raise ``ValueError`` unless the names are those of the columns."""
-        if isinstance(self.lengthscale, Mapping) and set(self.lengthscale) != set(domain.names):
+        if not isinstance(self.lengthscale, Mapping):
+            return
+        if not set(domain.names) <= set(self.lengthscale):
             raise ValueError(
                 "kernel_params['lengthscale'] must name every parameter of the study, but got "
                 f"{sorted(self.lengthscale)} for {sorted(domain.names)}."
             )
+        check_names_known("kernel_params['lengthscale']", self.lengthscale, domain.names)
 
     def lengthscales(self, domain: Domain) -> FloatArray:
         """Return a lengthscale per column, shape (D,)."""

@@ -157,6 +157,20 @@ def test_the_incumbent_is_no_lucky_value() -> None:
     assert incumbent < seen.y.max() - 0.5
 
 
+def test_what_pending_points_should_be_is_to_be_improved_on() -> None:
+    """Unless they should be infeasible."""
+    seen = replace(halves(), pending=np.array([[0.3, 0.99], [0.99, 0.99]]))
+    posterior = objective(seen)
+    small, large = posterior.mean(seen.pending)
+    fitted = posterior.fitted_values()
+    assert fitted.max() < large
+    without = replace(seen, constraints=np.empty((len(seen.X), 0)))
+    assert learn(without)[0].incumbent(posterior) == pytest.approx(large)
+    expected = max(small, fitted[seen.feasible].max())
+    assert learn(seen)[0].incumbent(posterior) == pytest.approx(expected)
+    assert expected < large - 0.1
+
+
 def test_the_incumbent_of_a_long_study_is_among_the_modelled_rows() -> None:
     rng = np.random.default_rng(0)
     X = rng.random((MOST_MODELLED + 60, 2))
