@@ -12,6 +12,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.models.groupings.evidence import NOISES
 from optuna_hdbo._core.models.groupings.evidence import Evidence
 from optuna_hdbo._core.models.groupings.packed import compared
 from optuna_hdbo._core.models.groupings.sampling import together
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 MOST_TOGETHER = 5
 """Most parameters in a group, unless the sampler has a larger group."""
+
+LEAST_NOISE = 1e-5
+"""A further share of noise, smaller than those by which groups are searched for. Values without
+noise that crowd around an optimum are told apart by less."""
 
 
 def shared_groups(
@@ -61,8 +66,9 @@ def shared_groups(
     points = compared(X[kept], standardise(values[kept])[0], 3 * len(names), rng)
     groups = [group.tolist() for group in fitted.kernel.groups]
     size = max(MOST_TOGETHER, *map(len, groups))
+    evidence = Evidence(fitted.kernel, *points, noises=(LEAST_NOISE, *NOISES))
     with one_blas_thread():
-        found = together(Evidence(fitted.kernel, *points), groups, size, n_sweeps, rng)
+        found = together(evidence, groups, size, n_sweeps, rng)
     return {
         frozenset((a, b)): float(found[i, j])
         for (i, a), (j, b) in combinations(enumerate(names), 2)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from fakes import FakeSampler
@@ -282,6 +283,23 @@ def test_right_groups_of_the_sampler_are_sure() -> None:
     assert (found.groups, found.shares) == (plain.groups, plain.shares)
     assert min(found.probabilities) > 0.9
     assert found == get_groups(study, source="sampler", n_sweeps=5)
+
+
+def test_right_groups_are_sure_where_trials_crowd_around_an_optimum() -> None:
+    rng = np.random.default_rng(1)
+    study = optuna.create_study()
+    for i in range(80):
+        x = rng.random(3) if i < 15 else np.clip(rng.normal([0.9, 0.1, 0.6], 0.06), 0.0, 1.0)
+        value = 10 * (x[0] - 0.5) * (x[1] - 0.3) + 5 * (x[2] - 0.6) ** 2
+        study.add_trial(
+            optuna.trial.create_trial(
+                params=dict(zip("abc", x.tolist(), strict=True)),
+                distributions=dict.fromkeys("abc", FloatDistribution(0, 1)),
+                value=value,
+            )
+        )
+    add(study, attributes({"additive": FIT}), state=TrialState.FAIL, value=None)
+    assert min(get_groups(study, source="sampler", n_sweeps=20).probabilities) > 0.9
 
 
 def test_wrong_groups_of_the_sampler_are_unlikely() -> None:

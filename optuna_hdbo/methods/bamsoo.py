@@ -28,6 +28,10 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
+LARGEST = 2**31
+"""Larger numbers of requests count as this one, which compiled code can hold twice."""
+
+
 class BaMSOO:
     """BaMSOO: a Gaussian process rejects what SOO proposes.
 
@@ -87,9 +91,9 @@ class BaMSOO:
             eta=float(eta),
             width=-1.0 if width is None else float(width),
             penalty=-1.0 if penalty is None else float(penalty),
-            patience=int(patience),
+            patience=min(int(patience), LARGEST),
             renew=bool(renew),
-            explore=0 if explore is None else int(explore),
+            explore=0 if explore is None else min(int(explore), LARGEST),
             fixed_limit=depth_limit == "fixed",
         )
         self._fixed = KernelParams.parse(kernel_params)

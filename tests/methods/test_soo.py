@@ -166,6 +166,16 @@ def test_a_wider_bound_rejects_fewer() -> None:
     assert counts[0] > counts[1]
 
 
+@pytest.mark.parametrize("setting", ["explore", "patience"])
+def test_numbers_of_requests_have_no_upper_limit(setting: str) -> None:
+    domain = make_domain(None)
+    found = [
+        Ledger.started(domain, 3).run(BaMSOO(**{setting: n}), 3)[-1].x.tolist()
+        for n in (10**9, 10**400)
+    ]
+    assert found[0] == found[1]
+
+
 def test_patience_ends_rejecting() -> None:
     """A process that rules everything out must not keep the sweep going for ever."""
     domain = make_domain(None, None)

@@ -60,12 +60,20 @@ class Evidence:
     X : FloatArray, shape (n, D)
     y : FloatArray, shape (n,)
         Standardised.
+    noises : tuple of float
+        Variances of the noise, as shares of that of the function.
     """
 
-    def __init__(self, kernel: Kernel, X: FloatArray, y: FloatArray) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        X: FloatArray,
+        y: FloatArray,
+        noises: tuple[float, ...] = NOISES,
+    ) -> None:
         lengthscales = np.clip(kernel.lengthscales, *LENGTHSCALES)
         self._kernel = replace(kernel, lengthscales=lengthscales)
-        self._X, self._y = X, y
+        self._X, self._y, self._noises = X, y, noises
         self.n_columns = X.shape[1]
         self.price = price_of_join(self.n_columns)
         self.n_scored = 0
@@ -154,7 +162,7 @@ class Evidence:
     def of(self, K: FloatArray) -> float:
         """Return the log evidence for a sum with the covariances K (n, n), less a constant."""
         self.n_scored += 1
-        values = np.array([self._at(K, noise)[0] for noise in NOISES])
+        values = np.array([self._at(K, noise)[0] for noise in self._noises])
         most = float(values.max())
         return most + math.log(np.exp(values - most).mean()) if most > -np.inf else most
 
@@ -163,7 +171,7 @@ class Evidence:
 
         They are those at the likeliest noise; ``None`` where K has no Cholesky factor.
         """
-        found = max((self._at(K, noise) for noise in NOISES), key=lambda at: at[0])
+        found = max((self._at(K, noise) for noise in self._noises), key=lambda at: at[0])
         if found[1] is None:
             return None
         inverse = lapack.dpotri(found[1], lower=0)[0]
