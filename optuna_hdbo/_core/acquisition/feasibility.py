@@ -7,7 +7,6 @@ al. 2014), and as long as nothing feasible is known, that probability alone is m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -71,15 +70,15 @@ class Feasibility:
         modelled = self.modelled(posterior)
         if modelled.any():
             best = float(posterior.fitted_values()[modelled].max())
-            return max(best, self._pending_best(posterior))
+            pending = self.admissible(posterior.X[len(posterior.y) :])
+            return max(best, float(posterior.mean(pending).max())) if len(pending) else best
         return float(self.merit[self.feasible].max()) if self.feasible.any() else None
 
-    def _pending_best(self, posterior: Posterior) -> float:
-        """Return the largest mean at a pending point that should be feasible; -inf without any."""
-        pending = posterior.X[len(posterior.y) :]
+    def admissible(self, X: FloatArray) -> FloatArray:
+        """Return those of some points (m, D) that should be feasible, by the posterior means."""
         for constraint, most in self.constraints:
-            pending = pending[constraint.mean(pending) <= most] if len(pending) else pending
-        return float(posterior.mean(pending).max()) if len(pending) else -math.inf
+            X = X[constraint.mean(X) <= most] if len(X) else X
+        return X
 
     def improvement(self, posterior: Posterior, incumbent: float | None = None) -> Acquisition:
         """Return log (expected improvement x probability of feasibility).

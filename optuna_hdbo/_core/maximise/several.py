@@ -133,7 +133,8 @@ class SeveralQueries:
         within = ranks if rows is None else ranks.at(rows)
         on_front = (within.values == 0.0) & within.feasible
         turn = TURNS[seen.step % len(TURNS)]
-        improvement = _improvement([*models.values()], on_front, rng, far=turn == FAR)
+        pending = feasibility.admissible(seen.pending)
+        improvement = _improvement([*models.values()], on_front, pending, rng, far=turn == FAR)
         posteriors, good = [m.posterior for m in models.values()], within.X[on_front]
         acquisition = SeveralObjectives(posteriors, improvement, feasibility.terms)
         effort = self.effort.at(len(seen.values))
@@ -162,12 +163,23 @@ class SeveralQueries:
 
 
 def _improvement(
-    models: Sequence[Believed], on_front: BoolArray, rng: np.random.Generator, *, far: bool
+    models: Sequence[Believed],
+    on_front: BoolArray,
+    pending: FloatArray,
+    rng: np.random.Generator,
+    *,
+    far: bool,
 ) -> Improvement:
-    """Return what an improvement of the front is, from a ``far`` reference point or a near one."""
+    """Return what an improvement of the front is, from a ``far`` reference point or a near one.
+
+    What is expected at the ``pending (m, D)`` points is to be improved on, too.
+    """
     Y = np.stack([model.seen.y for model in models], axis=1)
     front = Y[on_front]
     reference = reference_point(front, Y, far=far)
+    if len(pending):
+        expected = [model.posterior.mean(pending) for model in models]
+        front = np.concatenate([front, np.stack(expected, axis=1)])
     if len(models) > MOST_DECOMPOSED:
         return DirectedImprovement.drawn(front, reference, rng)
     return HypervolumeImprovement(Boxes.above(front, reference))

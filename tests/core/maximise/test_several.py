@@ -121,6 +121,15 @@ def test_every_fourth_reference_point_is_a_far_one(monkeypatch: pytest.MonkeyPat
     assert measured == [True, False, False, False, True]
 
 
+@pytest.mark.parametrize("step", [40, 43])
+def test_what_pending_points_should_be_is_to_be_improved_on(step: int) -> None:
+    domain = make_domain(None, None)
+    seen = observed(domain, 40, opposed)
+    first = query(seen, domain, step)
+    told = replace(seen, pending=first[None])
+    assert np.abs(query(told, domain, step) - first).max() > 0.05
+
+
 @pytest.mark.parametrize("outside", [pytest.param(False, marks=dear), True])
 def test_trials_take_turns(monkeypatch: pytest.MonkeyPatch, outside: bool) -> None:
     """The whole space, a child, a cube around a point of the front, a child."""
