@@ -184,11 +184,14 @@ class Output:
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
     def to_json(self) -> dict[str, float]:
-        """Return a JSON object.
+        """Return a JSON object; numbers are kept to six digits.
 
-        Numbers are not rounded: values may be much closer to each other than to zero.
+        The centre has more where values are much closer to each other than to zero.
         """
-        return {name: getattr(self, name) for name in _FIELDS}
+        rounded = {name: float(f"{getattr(self, name):.6g}") for name in _FIELDS}
+        ratio = max(abs(self.centre) / self.width, 1.0)
+        n_digits = 4 + math.ceil(math.log10(ratio)) if ratio < math.inf else 17
+        return {**rounded, "centre": float(f"{self.centre:.{max(6, n_digits)}g}")}
 
     @classmethod
     def from_json(cls, data: Any) -> Output | None:
