@@ -15,10 +15,12 @@ from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
+from optuna_hdbo._core.models.anova.interactions import Search
 from optuna_hdbo._core.models.anova.model import CONSTANT
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import Model
 from optuna_hdbo._core.models.anova.model import start
+from optuna_hdbo._core.outputs import standardise
 
 
 Array = NDArray[np.float64]
@@ -104,3 +106,34 @@ def test_conditional_columns_count_for_the_degrees_of_new_points() -> None:
     np.testing.assert_allclose(components.of([(0,), (1,)], Z), (mean[n:], variance[n:]))
     prior = Features(Domain.continuous(D), Z, like=Features(Domain.continuous(D), X, beside))
     assert prior.values[0].shape == (3, DEGREE_OF_MANY)
+
+
+@pytest.mark.parametrize("share", [1e-4, 0.3])
+def test_variances_of_terms_have_their_rough_parts(
+    share: float, data: tuple[Array, Array]
+) -> None:
+    """The mean over the cube of the squared mean and of the variance of each term."""
+    X, y = data
+    components = Components(DOMAIN, X, y, replace(FIT, log_roughness=np.log(share)))
+    Z = DOMAIN.sample(np.random.default_rng(5), 4000)
+    for term, variance in components.parts().items():
+        mean, spread = components.of([term], Z)
+        assert variance == pytest.approx((mean**2 + spread).mean(), rel=0.1)
+
+
+def test_steps_are_as_large_as_they_are() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.random((80, 2))
+    f = (X[:, 0] > 0.4) * (X[:, 1] > 0.5) + 0.3 * X[:, 1]
+    search = Search(Domain.continuous(2), X, standardise(f)[0])
+    found = search.run()
+    assert np.exp(search.fit.log_roughness) > 0.1
+    # Their true shares, by integrals.
+    p, q = 0.6, 0.5
+    joint = p * (1 - p) * q * (1 - q)
+    first = q**2 * p * (1 - p)
+    second = p**2 * q * (1 - q) + 2 * p * 0.3 * q * (1 - q) / 2 + 0.3**2 / 12
+    total = joint + first + second
+    expected = np.array([first, second, joint]) / total
+    shares = np.array([found.parts[t] for t in ((0,), (1,), (0, 1))]) / found.variance
+    np.testing.assert_allclose(shares, expected, atol=0.03)

@@ -8,6 +8,7 @@ c(z, z) - c(z)^T C^-1 c(z), where c has the covariances of these terms only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -22,6 +23,13 @@ from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._core.models.anova.model import Fit
 from optuna_hdbo._core.models.anova.model import Model
+
+
+LEAST_LOG_ROUGHNESS = math.log(1e-3)
+"""Rough parts of less than this share are left out of the terms' variances."""
+
+N_POINTS = 256
+"""Points over which rough parts are averaged."""
 
 
 class Components:
@@ -48,7 +56,9 @@ class Components:
     ) -> None:
         self._domain, self._y, self._fit = domain, y, fit
         self._features = Features(domain, X, beside)
-        K = Model(self._features, y, fit.terms).gram(fit)
+        self._model = Model(self._features, y, fit.terms)
+        self._scales = dict(zip(fit.terms, np.exp(fit.log_variance).tolist(), strict=True))
+        K = self._model.gram(fit)
         K.flat[:: len(y) + 1] += fit.noise
         self._U = factorise(K)[0]
         inverse = lapack.dpotri(self._U, lower=0)[0]
@@ -68,18 +78,49 @@ class Components:
         there = Features(self._domain, Z, like=self._features)
         crossed = np.zeros((len(self._y), len(Z)))
         variance = np.zeros(len(Z))
-        scale = dict(zip(self._fit.terms, np.exp(self._fit.log_variance).tolist(), strict=True))
         for term in terms:
-            rough = scale[term] * np.exp(self._fit.log_roughness)
-            here = self._features.scaled(term, self._fit.logit_decay)
-            F = there.scaled(term, self._fit.logit_decay)
-            crossed += scale[term] * here @ F.T
-            crossed += rough * self._features.rough_with(there, term)
-            variance += scale[term] * (F**2).sum(axis=1)
-            variance += rough * there.rough_variance(term)
+            for covariances, own in (self._smooth(term, there), self._rough(term, there)):
+                crossed += covariances
+                variance += own
         V = lapack.dtrtrs(self._U, crossed, lower=0, trans=1)[0]
         spread = np.maximum(variance - np.einsum("nm,nm->m", V, V), 0.0)
         return np.asarray(crossed.T @ self._alpha, np.float64), spread
+
+    def parts(self) -> dict[Term, float]:
+        """Return the variance of every term over the cube, expected under the posterior.
+
+        That of the smooth part is exact. What the rough part adds is averaged over random points,
+        except for terms of conditional columns.
+        """
+        parts = dict(zip(self._fit.terms, self._model.parts(self._fit).tolist(), strict=True))
+        if self._fit.log_roughness > LEAST_LOG_ROUGHNESS:
+            Z = self._domain.sample(np.random.default_rng(0), N_POINTS)
+            there = Features(self._domain, Z, like=self._features)
+            for term in parts:
+                if max(term) < len(self._domain):
+                    parts[term] = max(parts[term] + self._added(term, there), 0.0)
+        return parts
+
+    def _added(self, term: Term, there: Features) -> float:
+        """Return what a term's rough part adds to its variance, averaged over other points."""
+        (smooth, _), (rough, variance) = self._smooth(term, there), self._rough(term, there)
+        V, W = (lapack.dtrtrs(self._U, c, lower=0, trans=1)[0] for c in (smooth, rough))
+        means, added = smooth.T @ self._alpha, rough.T @ self._alpha
+        spread = variance - np.einsum("nm,nm->m", W, W + 2.0 * V)
+        return float((added * (added + 2.0 * means) + spread).mean())
+
+    def _smooth(self, term: Term, there: Features) -> tuple[FloatArray, FloatArray]:
+        """Return the prior covariances (n, m) of a term's smooth part, and its variances (m,)."""
+        here = self._features.scaled(term, self._fit.logit_decay)
+        F = there.scaled(term, self._fit.logit_decay)
+        scale = self._scales[term]
+        return scale * here @ F.T, scale * (F**2).sum(axis=1)
+
+    def _rough(self, term: Term, there: Features) -> tuple[FloatArray, FloatArray]:
+        """Return the prior covariances (n, m) of a term's rough part, and its variances (m,)."""
+        scale = self._scales[term] * math.exp(self._fit.log_roughness)
+        rough = self._features.rough_with(there, term)
+        return scale * rough, scale * there.rough_variance(term)
 
     def left_out(self) -> tuple[FloatArray, FloatArray]:
         """Return what the model predicts for every value from all the others: mean and variance.

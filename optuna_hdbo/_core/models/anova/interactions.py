@@ -27,6 +27,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.fitted import cold_start
 from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova.components import ColumnFinding
+from optuna_hdbo._core.models.anova.components import Components
 from optuna_hdbo._core.models.anova.components import Findings
 from optuna_hdbo._core.models.anova.components import PairFinding
 from optuna_hdbo._core.models.anova.evidence import VARIANCES
@@ -95,7 +96,7 @@ class Search:
         self, domain: Domain, X: FloatArray, y: FloatArray, beside: Conditional | None = None
     ) -> None:
         self._domain, self._X, self._y, self._D = domain, X, y, len(domain)
-        self._features = Features(domain, X, beside)
+        self._features, self._beside = Features(domain, X, beside), beside
         self._n_main = len(self._features)
         self.pairs: list[Term] = list(combinations(range(self._D), 2))
         self._evidence = Evidence(self._features, y)
@@ -321,7 +322,7 @@ class Search:
 
     def _findings(self) -> Findings:
         fit, D, joined = self.fit, self._D, self._joined()
-        parts = dict(zip(fit.terms, self._model(fit).parts(fit).tolist(), strict=True))
+        parts = Components(self._domain, self._X, self._y, fit, self._beside).parts()
         rest = [pair for pair in self.pairs if pair not in joined]
         marginal = self._evidence.marginals(fit)[0]
         gains = self._evidence.screen(marginal, rest, fit)
@@ -346,5 +347,4 @@ class Search:
                 value, posterior = self._against({i})
             columns.append(ColumnFinding(value, parts[(i,)], joint, float(limit(posterior).max())))
         beside = sum(parts.pop((D + c,)) * p for c, p in enumerate(self._features.presence))
-        new = fit.terms[self._n_main :]
-        return Findings(new, pairs, tuple(columns), parts, fit.noise, beside)
+        return Findings(fit.terms[self._n_main :], pairs, tuple(columns), parts, fit.noise, beside)
