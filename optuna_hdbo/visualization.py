@@ -290,7 +290,7 @@ def report(study: Study) -> list[str]:
     Returns
     -------
     list of str
-        The ids of the saved figures; an empty list for a study without completed trials.
+        The ids of the saved figures; an empty list where no trial is complete or pruned.
 
     Raises
     ------

@@ -26,6 +26,8 @@ from optuna_hdbo._core.models.ensemble import LEAST_POOLED
 from optuna_hdbo._story import opinions
 from optuna_hdbo._story.trial import WORDS
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.hdbo import SIDE
+from optuna_hdbo.portfolio.searches.restart import KEY as RESTART
 
 
 SPACE: dict[str, BaseDistribution] = {
@@ -220,8 +222,8 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
         "  local           2             1",
         "  tree            2             1",
         "Last improvements, the latest first: trial 3 (tree), trial 2 (local), trial 1 (random).",
-        "The study still improves: 4 of the last 6 finished trials improved on all before.",
-        "1 trial failed. Their parameters do not tell why.",
+        "The study still improves: 3 of the last 6 finished trials improved on all before.",
+        "1 trial failed. Its parameters do not tell why.",
         "2 of 3 values (67%) lie within 1.96 standard deviations of what the expert expected; "
         "honest intervals hold 95 %.",
         "The trust region's side is 0.4 of the ranges now.",
@@ -274,6 +276,49 @@ def test_a_study_that_no_longer_improves(study: optuna.Study) -> None:
 def test_infeasible_trials_improve_nothing(study: optuna.Study) -> None:
     tell(study, 0.0, "tree", system_attrs={"constraints": (1.0,)})
     assert explain(study).facts["experts"]["tree"]["improvements"] == 0
+
+
+def test_a_study_without_feasible_trials() -> None:
+    study = optuna.create_study()
+    tell(study, 0.0, "tree", system_attrs={"constraints": (1.0,)})
+    tell(study, 0.0, "tree", system_attrs={"constraints": (2.0,)})
+    assert "\nNo trial with a value is feasible yet." in str(explain(study))
+
+
+def test_the_first_value_is_no_improvement() -> None:
+    study = optuna.create_study()
+    for value in (1.0, 2.0, 1.5):
+        tell(study, value, "tree")
+    assert "None of the last 3 finished trials improved on all before." in str(explain(study))
+
+
+def test_the_region_is_not_that_of_a_box_or_of_a_search_afresh(study: optuna.Study) -> None:
+    length = explain(study).facts["region_length"]
+    assert length is not None
+    for apart in ({SIDE: 0.25}, {RESTART: 2.0}):
+        tell(study, 9.0, "local", report={"region_length": length / 2, **apart})
+        assert explain(study).facts["region_length"] == length
+
+
+@pytest.mark.parametrize("enqueued", [{"x": 0.5}, {"other": 1.0}, ["x"]])
+def test_parameters_beside_enqueued_ones_are_not_the_users(
+    enqueued: object, study: optuna.Study
+) -> None:
+    tell(study, 9.0, "local", system_attrs={"fixed_params": enqueued})
+    told = str(explain(study, len(study.trials) - 1))
+    named = "'x'" if enqueued == {"x": 0.5} else "no parameter that it has"
+    assert f"was enqueued with {named}. The other values were suggested or sampled." in told
+
+
+def test_where_all_trials_failed_nobody_was_asked() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0))
+
+    def fails(trial: optuna.Trial) -> float:
+        raise RuntimeError(str(trial.suggest_float("x", 0, 1)))
+
+    study.optimize(fails, n_trials=3, catch=(RuntimeError,))
+    with pytest.raises(ValueError, match="must have a trial that is complete or pruned"):
+        explain(study)
 
 
 @pytest.mark.parametrize("number", [-1, 3, "1", 1.5, True])

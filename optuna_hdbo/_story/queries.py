@@ -112,6 +112,11 @@ def read_queries(study: Study) -> list[Query]:
                 f"study must have two trials or more, because no sampler has suggested the first "
                 f"one as a whole, but {study.study_name!r} has 1."
             )
+        if not any(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials):
+            raise ValueError(
+                f"study must have a trial that is complete or pruned, but {study.study_name!r} "
+                f"has none among {len(trials)}. No expert is asked before that."
+            )
         raise ValueError(
             f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials "
             f"of {study.study_name!r} was suggested by one of its experts. Create the study with "

@@ -18,12 +18,15 @@ from optuna_hdbo._story.queries import Origin
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
+from optuna_hdbo._story.queries import value_of
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
 from optuna_hdbo.portfolio import outliers
 from optuna_hdbo.portfolio import scales
 from optuna_hdbo.portfolio.experts import EXPERTS
+from optuna_hdbo.portfolio.hdbo import SIDE
+from optuna_hdbo.portfolio.searches.restart import KEY as RESTART
 
 
 if TYPE_CHECKING:
@@ -48,15 +51,19 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     }
     origins = {origin: sum(q.origin == origin for q in queries) for origin in get_args(Origin)}
     improved = [[q.trial.number, q.expert or q.origin] for q in queries if q.improves]
+    first = next((q for q in queries if q.improves), None)  # on nothing
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
-    lengths = (reported(q.trial, "region_length") for q in reversed(queries))
+    # Boxes and searches that began afresh have regions of their own.
+    inside = (q.trial for q in reversed(queries) if not _is_apart(q))
+    lengths = (reported(trial, "region_length") for trial in inside)
     facts = {
         "origins": origins,
         "experts": experts,
+        "n_valued": sum(value_of(q.trial) is not None for q in queries),
         "last_improvements": improved[-3:],
         "n_recent": len(recent),
-        "n_recent_improvements": sum(q.improves for q in recent),
+        "n_recent_improvements": sum(q.improves for q in recent if q is not first),
         "n_failed": sum(has_failed(q.trial) for q in queries),
         "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
         "outliers": _latest(queries, outliers.KEY, outliers.parsed) or [],
@@ -73,6 +80,10 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         _told_models(facts),
     ]
     return "\n".join(s for s in sentences if s), facts
+
+
+def _is_apart(query: Query) -> bool:
+    return any(reported(query.trial, key) is not None for key in (SIDE, RESTART))
 
 
 def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:
@@ -99,7 +110,8 @@ def _told_experts(experts: Mapping[str, Mapping[str, int]]) -> str:
 def _told_improvements(facts: Mapping[str, Any]) -> str:
     last, n_recent = facts["last_improvements"], facts["n_recent"]
     if not last:
-        return "No trial has a value yet."
+        some = "with a value is feasible" if facts["n_valued"] else "has a value"
+        return f"No trial {some} yet."
     told = ", ".join(f"trial {number} ({_source(source)})" for number, source in reversed(last))
     sentence = f"Last improvements, the latest first: {told}."
     n, of = facts["n_recent_improvements"], count(n_recent, "finished trial")
@@ -107,6 +119,8 @@ def _told_improvements(facts: Mapping[str, Any]) -> str:
         return (
             f"{sentence}\nThe study still improves: {n} of the last {of} improved on all before."
         )
+    if n_recent < RECENT:
+        return f"{sentence}\nNone of the last {of} improved on all before."
     return f"{sentence}\nThe study no longer improves: none of the last {of} did."
 
 
@@ -118,7 +132,7 @@ def _told_models(facts: Mapping[str, Any]) -> str:
     lines = []
     if facts["n_failed"]:
         avoids = "The models avoid points where that is likely."
-        unknown = "Their parameters do not tell why."
+        unknown = f"{'Its' if facts['n_failed'] == 1 else 'Their'} parameters do not tell why."
         why = avoids if facts["avoids_failures"] else unknown
         lines.append(f"{count(facts['n_failed'], 'trial')} failed. {why}")
     if facts["outliers"]:

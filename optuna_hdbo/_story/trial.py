@@ -113,7 +113,12 @@ def _origin(queries: list[Query], query: Query) -> str:
     if query.expert is not None:
         return f"was suggested by the expert '{query.expert}' ({WORDS[query.expert]})."
     if query.origin == "enqueued":
-        return "was enqueued: its parameters are the user's, not an expert's."
+        enqueued = query.trial.system_attrs.get("fixed_params")
+        fixed = [n for n in query.trial.params if isinstance(enqueued, dict) and n in enqueued]
+        if len(fixed) == len(query.trial.params):
+            return "was enqueued: its parameters are the user's, not an expert's."
+        named = ", ".join(map(repr, fixed)) or "no parameter that it has"
+        return f"was enqueued with {named}. The other values were suggested or sampled."
     if query.origin == "unknown":
         return (
             "was suggested by no expert: it was sampled parameter by parameter, as the first "

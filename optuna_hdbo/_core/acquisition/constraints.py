@@ -138,7 +138,7 @@ class ConstraintModels:
 def _of_failed(seen: Observations) -> tuple[Failures, FloatArray]:
     """Return the last failed trials that told constraints, and the constraints, shape (m, C)."""
     failures, n_constraints = seen.failures, seen.constraints.shape[1]
-    if failures is None or not seen.told_by_failed:
+    if failures is None or not seen.told_by_failed or not n_constraints:
         nobody = Failures(seen.X[:0], seen.numbers[:0], are_elsewhere=False)
         return nobody, np.empty((0, n_constraints))
     rows = np.flatnonzero(np.isin(failures.numbers, list(seen.told_by_failed)))

@@ -137,6 +137,19 @@ def test_constraints_that_failed_trials_told_are_learned() -> None:
     assert np.mean((posterior.mean(Z) <= most) == (Z[:, 0] <= 0.4)) > 0.95
 
 
+@pytest.mark.parametrize("step", [40, 41])
+def test_failed_trials_may_tell_constraints_while_nothing_is_feasible(step: int) -> None:
+    """Every second search for a feasible point goes by the sum of all violations."""
+    seen = halves(20)
+    lost = np.flatnonzero(seen.constraints[:, 0] <= 0.0)
+    kept = seen.with_failures(DOMAIN, {}, np.isin(np.arange(20), lost))
+    told = {int(n): seen.constraints[n] + 1.0 for n in lost}
+    kept = replace(kept, told_by_failed=told, step=step, objectives=np.ones((len(kept.X), 2)))
+    towards, is_towards = towards_feasible(kept)
+    assert is_towards
+    learn(towards)
+
+
 def test_models_of_the_same_constraint_may_have_names() -> None:
     seen, memory = halves(), Memory()
     ConstraintModels("matern52", "embedded1:").fit(DOMAIN, seen, memory)
