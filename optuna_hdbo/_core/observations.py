@@ -72,9 +72,9 @@ class Records(Sequence[Record]):
     def __getitem__(self, index: slice) -> list[Record]: ...
     def __getitem__(self, index: int | slice) -> Record | list[Record]:
         found = range(self._n)[index]
-        return (
-            self._records[found] if isinstance(found, int) else [self._records[i] for i in found]
-        )
+        if isinstance(found, int):
+            return self._records[found]
+        return [self._records[i] for i in found]
 
     def __iter__(self) -> Iterator[Record]:
         return islice(self._records, self._n)
@@ -216,10 +216,7 @@ class Observations:
         return self if len(records) == len(self.records) else replace(self, records=records)
 
     def with_failures(
-        self,
-        domain: Domain,
-        failed: Mapping[int, FloatArray],
-        lost: BoolArray | None = None,
+        self, domain: Domain, failed: Mapping[int, FloatArray], lost: BoolArray | None = None
     ) -> Observations:
         """Return the same with further failed trials: points by number, and ``lost (n,)`` rows."""
         seen, points = self, dict(failed)

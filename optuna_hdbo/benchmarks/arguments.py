@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo.benchmarks.problems import catalogue
 from optuna_hdbo.benchmarks.problems.suites import multi
+from optuna_hdbo.benchmarks.rivals import registry
 
 
 MAX_SEEDS = 10_000
@@ -18,7 +20,31 @@ def problem_names(text: str) -> list[str]:
     """Parse names separated by commas; a purpose or a family means all of its problems."""
     sets = {str(purpose): names for purpose, names in catalogue.NAMES.items()}
     sets |= {**catalogue.FAMILIES, **multi.NAMES}
-    return [name for piece in text.split(",") for name in sets.get(piece, (piece,))]
+    pieces = _pieces("problems", text)
+    return [name for piece in pieces for name in sets.get(piece, (piece,))]
+
+
+def rival_labels(text: str) -> list[str]:
+    """Parse samplers separated by commas, with their settings."""
+    _pieces("rivals", text)
+    return registry.split(text)
+
+
+def counts(name: str, text: str) -> list[int]:
+    """Parse positive integers separated by commas."""
+    numbers = []
+    for piece in _pieces(name, text):
+        number = int(piece) if piece.isdecimal() else piece
+        check_integer(name, number, 1)
+        numbers.append(int(number))
+    return numbers
+
+
+def _pieces(name: str, text: str) -> list[str]:
+    pieces = [piece for piece in text.split(",") if piece]
+    if not pieces:
+        raise ValueError(f"{name} must have at least one piece, but got {text!r}.")
+    return pieces
 
 
 def parse_seeds(text: str) -> list[int]:

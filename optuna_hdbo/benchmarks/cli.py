@@ -32,10 +32,13 @@ from pathlib import Path
 
 import optuna
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo.benchmarks import use_one_thread
 from optuna_hdbo.benchmarks.arguments import PROBLEMS
+from optuna_hdbo.benchmarks.arguments import counts
 from optuna_hdbo.benchmarks.arguments import parse_seeds
 from optuna_hdbo.benchmarks.arguments import problem_names
+from optuna_hdbo.benchmarks.arguments import rival_labels
 from optuna_hdbo.benchmarks.measure import constrained
 from optuna_hdbo.benchmarks.measure import endurance
 from optuna_hdbo.benchmarks.measure import groups
@@ -68,9 +71,10 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     runner.check_out(args.out)
+    check_integer("jobs", args.jobs, 1)
     runs = runner.plan(
         problem_names(args.problems),
-        registry.split(args.rivals),
+        rival_labels(args.rivals),
         parse_seeds(args.seeds),
         args.trials,
     )
@@ -92,13 +96,18 @@ def _report(args: argparse.Namespace) -> int:
     for path in args.results:
         if not path.exists():
             raise ValueError(f"there is no results file {path}.")
+    if args.plot is not None:
+        runner.check_out(args.plot, "--plot")
+    results = [result for path in args.results for result in runner.read(path)]
     grouped = tables.group(
-        [result for path in args.results for result in runner.read(path)],
+        results,
         purpose=args.purpose,
-        labels=registry.split(args.rivals) if args.rivals else None,
+        labels=rival_labels(args.rivals) if args.rivals else None,
         names=problem_names(args.problems) if args.problems else None,
         common_seeds=args.common_seeds,
     )
+    if not grouped:
+        raise ValueError(tables.nothing(results))
     print(tables.markdown(grouped, baseline=args.baseline))
     if args.plot is not None:
         tables.plot(grouped, args.plot)
@@ -120,7 +129,7 @@ def _add_overhead(parser: argparse.ArgumentParser) -> None:
 
 def _overhead(args: argparse.Namespace) -> int:
     sizes = [overhead.Size.parse(text) for text in args.sizes.split(",")]
-    measured = overhead.measure_all(registry.split(args.rivals), sizes, args.trials)
+    measured = overhead.measure_all(rival_labels(args.rivals), sizes, args.trials)
     print(overhead.table(measured))
     return 0
 
@@ -138,7 +147,7 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
 
 
 def _constraints(args: argparse.Namespace) -> int:
-    labels, seeds = registry.split(args.rivals), parse_seeds(args.seeds)
+    labels, seeds = rival_labels(args.rivals), parse_seeds(args.seeds)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     print(constrained.compare(constrained.split(args.problems), labels, seeds, args.trials))
     return 0
@@ -164,7 +173,7 @@ def _add_compared(parser: argparse.ArgumentParser, n_trials: int) -> None:
 
 
 def _noise(args: argparse.Namespace) -> int:
-    names, labels = problem_names(args.problems), registry.split(args.rivals)
+    names, labels = problem_names(args.problems), rival_labels(args.rivals)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     print(noisy.compare(names, labels, parse_seeds(args.seeds), args.trials, args.level))
     return 0
@@ -177,7 +186,7 @@ def _add_pruning(parser: argparse.ArgumentParser) -> None:
 
 
 def _pruning(args: argparse.Namespace) -> int:
-    names, labels = problem_names(args.problems), registry.split(args.rivals)
+    names, labels = problem_names(args.problems), rival_labels(args.rivals)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     seeds, pruners = parse_seeds(args.seeds), args.pruners.split(",")
     print(pruning.compare(names, labels, pruners, seeds, args.trials))
@@ -193,7 +202,7 @@ def _add_endurance(parser: argparse.ArgumentParser) -> None:
 
 
 def _endurance(args: argparse.Namespace) -> int:
-    names, labels = problem_names(args.problems), registry.split(args.rivals)
+    names, labels = problem_names(args.problems), rival_labels(args.rivals)
     runner.plan(names, labels, [args.seed], args.trials)  # refuses what cannot be run
     use_one_thread()
     print(endurance.compare(names, labels, args.seed, args.trials))
@@ -216,7 +225,8 @@ def _speed(args: argparse.Namespace) -> int:
     sizes = [overhead.Size.parse(text) for text in args.sizes.split(",")]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     use_one_thread()
-    times = speed.measure_speed(registry.split(args.rivals), sizes, args.times)
+    check_integer("times", args.times, 1)
+    times = speed.measure_speed(rival_labels(args.rivals), sizes, args.times)
     print(speed.table(times, earlier))
     if args.out is not None:
         args.out.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
@@ -238,7 +248,7 @@ def _structure(args: argparse.Namespace) -> int:
     names = [n for piece in args.problems.split(",") for n in known.get(piece, (piece,))]
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     use_one_thread()
-    labels, seeds = registry.split(args.rivals), parse_seeds(args.seeds)
+    labels, seeds = rival_labels(args.rivals), parse_seeds(args.seeds)
     print(structure.compare(names, labels, seeds, args.out))
     return 0
 
@@ -253,7 +263,7 @@ def _add_groups(parser: argparse.ArgumentParser) -> None:
 
 def _groups(args: argparse.Namespace) -> int:
     use_one_thread()
-    sums, trials = args.sums.split(","), [int(n) for n in args.trials.split(",")]
+    sums, trials = args.sums.split(","), counts("trials", args.trials)
     print(groups.compare(sums, parse_seeds(args.seeds), trials, args.out))
     return 0
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -61,6 +62,60 @@ def test_report_and_page_refuse_the_wrong_kind_of_path(
     path.touch()
     assert cli.main(["page", "bamsoo", "--out", str(path)]) == 2
     assert f"--out must be a folder, but {path} is a file.\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("run --problems levy-20 --rivals random --seeds 0 --out {out} --jobs 0", "jobs must be"),
+        ("run --problems , --rivals random --seeds 0 --out {out}", "problems must have at least"),
+        ("run --problems levy-20 --rivals , --seeds 0 --out {out}", "rivals must have at least"),
+        ("constraints --rivals , --seeds 0", "rivals must have at least"),
+        ("noise --rivals , --seeds 0", "rivals must have at least"),
+        ("pruning --rivals , --seeds 0", "rivals must have at least"),
+        ("overhead --rivals ,", "rivals must have at least"),
+        ("overhead --rivals nobody", "nobody"),
+        ("speed --rivals random --sizes 3x15 --times 0", "times must be"),
+        ("groups --seeds 0 --trials abc", "but got 'abc'"),
+        ("groups --seeds 0 --trials 200,0", "trials must be an integer of at least 1, but got 0"),
+        ("report {results} --plot {folder}/no/x.png", "--plot must be in a folder that exists"),
+        ("report {results} --problems nope", "no result matches. The files have problem levy-20;"),
+        ("report {results} --rivals nope", "rival random; purpose report."),
+        ("report {results} --purpose tune", "no result matches."),
+        ("report {empty}", "the files have no results."),
+        ("report {several}", "None has a regret: see 'page multi'."),
+    ],
+)
+def test_wrong_arguments_are_named_before_anything_is_done(
+    arguments: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = {"rival": "random", "seed": 0, "n_trials": 1, "purpose": "report"}
+    numbers = {"regret": [1.0], "mean_regret": 1.0, "cpu": {"per_trial": [0.1]}, "versions": {}}
+    files = {
+        "results": [{"problem": "levy-20", **key, **numbers}],
+        "several": [{"problem": "zdt1", **key, "hypervolume": [1.0]}],
+        "empty": [],
+    }
+    paths = {"out": tmp_path / "out.jsonl", "folder": tmp_path}
+    for name, lines in files.items():
+        paths[name] = tmp_path / name
+        paths[name].write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert cli.main(arguments.format(**paths).split()) == 2
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.out == ""
+
+
+def test_all_families_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "results"
+    for family, names in catalogue.FAMILIES.items():
+        key = {"problem": names[0], "rival": "random", "seed": 0, "n_trials": 1}
+        purpose = catalogue.purpose_of(names[0])
+        numbers = {"regret": [1.0], "mean_regret": 1.0, "cpu": {"per_trial": [0.1]}}
+        line = {**key, "purpose": purpose, **numbers, "versions": {}}
+        path.write_text(json.dumps(line) + "\n")
+        assert cli.main(["report", str(path), "--purpose", purpose]) == 0, family
+        assert f"### {names[0]}" in capsys.readouterr().out
 
 
 def test_run_passes_the_grid_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

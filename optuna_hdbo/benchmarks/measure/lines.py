@@ -32,10 +32,7 @@ class Lines:
             return
         runner.check_out(path)
         if path.exists():
-            try:
-                self._lines = [json.loads(line) for line in path.read_bytes().splitlines()]
-            except ValueError:
-                raise ValueError(f"{path} is no file of JSON lines. Pass another --out.") from None
+            self._lines = _read(path)
 
     def get(
         self, key: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]
@@ -49,3 +46,21 @@ class Lines:
         if self._path is not None:
             runner.append(self._path, line)
         return line
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a file. The last one may be half-written, and is left out then."""
+    lines = []
+    texts = path.read_bytes().splitlines()
+    for number, text in enumerate(texts, 1):
+        try:
+            line = json.loads(text)
+        except ValueError:
+            if 1 < number == len(texts):
+                runner.say_incomplete(path, number)
+                break
+            line = None
+        if not isinstance(line, dict):
+            raise ValueError(f"{path} is no file of JSON lines. Pass another --out.")
+        lines.append(line)
+    return lines

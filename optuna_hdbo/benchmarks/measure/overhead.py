@@ -150,6 +150,8 @@ def table(measured: Sequence[Overhead]) -> str:
 def measure_all(labels: Sequence[str], sizes: Sequence[Size], n_timed: int) -> list[Overhead]:
     """Measure size by size, with a line of progress for each."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
+    for label in labels:
+        registry.parse(label)  # a wrong one is refused before anything is measured
     measured = []
     for size in sizes:
         print(f"{size.dim} parameters, {size.n_trials} trials ...", file=sys.stderr, flush=True)

@@ -142,12 +142,12 @@ def _rounded(numbers: Iterable[float], digits: int) -> list[float]:
     return [float(f"{number:.{digits}g}") for number in numbers]
 
 
-def check_out(path: Path) -> None:
-    """Raise ``ValueError`` unless results can be written to a path."""
+def check_out(path: Path, option: str = "--out") -> None:
+    """Raise ``ValueError`` unless a file can be written to the path of an option."""
     if path.is_dir():
-        raise ValueError(f"--out must be a file, but {path} is a folder.")
+        raise ValueError(f"{option} must be a file, but {path} is a folder.")
     if not path.parent.is_dir():
-        raise ValueError(f"--out must be in a folder that exists, but {path.parent} does not.")
+        raise ValueError(f"{option} must be in a folder that exists, but {path.parent} does not.")
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -168,10 +168,15 @@ def read(path: Path) -> list[dict[str, Any]]:
             result = json.loads(line.decode("utf-8"))
             _check(result)
         except (ValueError, KeyError, TypeError):
-            print(f"Line {number} of {path.name} is incomplete and is left out.", file=sys.stderr)
+            say_incomplete(path, number)
         else:
             results.append(result)
     return results
+
+
+def say_incomplete(path: Path, number: int) -> None:
+    """Say that a line is left out."""
+    print(f"Line {number} of {path.name} is incomplete and is left out.", file=sys.stderr)
 
 
 def _check(result: Mapping[str, Any]) -> None:

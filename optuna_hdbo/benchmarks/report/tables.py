@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,13 +52,14 @@ def group(
     """
     found: dict[tuple[str, str], dict[int, Result]] = defaultdict(dict)
     for result in sorted(results, key=lambda r: r["n_trials"]):
-        if result["purpose"] == purpose:
+        if result["purpose"] == purpose and _has_regret(result):
             found[result["problem"], result["rival"]][result["seed"]] = result
     if labels is None:
         order = {name: i for i, name in enumerate(registry.RIVALS)}
         labels = sorted({rival for _, rival in found}, key=lambda r: (order.get(r, len(order)), r))
     grouped: Grouped = {}
-    for name in catalogue.NAMES[purpose] if names is None else names:
+    known = [*catalogue.NAMES[purpose], *chain(*catalogue.FAMILIES.values())]
+    for name in dict.fromkeys(known) if names is None else names:
         rows = {label: found[name, label] for label in labels if (name, label) in found}
         if not rows:
             continue
@@ -70,10 +72,25 @@ def group(
     return grouped
 
 
+def _has_regret(result: Result) -> bool:
+    """Tell whether a result is one of a single objective, with its times."""
+    return "regret" in result and "per_trial" in result.get("cpu", {})
+
+
+def nothing(results: Sequence[Result]) -> str:
+    """Return why results have no table: what they are of."""
+    if not results:
+        return "the files have no results."
+    told = [
+        f"{key} {', '.join(sorted({str(result[key]) for result in results}))}"
+        for key in ("problem", "rival", "purpose")
+    ]
+    several = "" if any(map(_has_regret, results)) else " None has a regret: see 'page multi'."
+    return f"no result matches. The files have {'; '.join(told)}.{several}"
+
+
 def markdown(grouped: Grouped, *, baseline: str = "gp") -> str:
     """Return one Markdown table per problem, and a paragraph that says how to read them."""
-    if not grouped:
-        return "No results."
     checkpoints = _checkpoints(grouped)
     head = ["sampler", "seeds", *(f"{t} trials" for t in checkpoints), "ms per trial", "mean"]
     head.insert(-2, "average")
@@ -155,8 +172,6 @@ def _versions(grouped: Grouped) -> str:
 
 def plot(grouped: Grouped, path: Path) -> None:
     """Draw regret against trials, one panel per problem: median and quartiles over seeds."""
-    if not grouped:
-        raise ValueError("there is nothing to plot: no result matches.")
     import matplotlib as mpl
 
     mpl.use("Agg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -113,3 +114,24 @@ def test_other_files_are_not_appended_to(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"notes\.txt is no file of JSON lines"):
         Lines(out)
     assert out.read_text() == "by hand"
+
+
+@pytest.mark.parametrize("text", ["5", "[1, 2]", '{"a": 1}\nx\n{"a": 2}'])
+def test_lines_of_other_things_are_refused(text: str, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text(text)
+    with pytest.raises(ValueError, match="is no file of JSON lines"):
+        Lines(out)
+
+
+def test_a_half_written_last_line_is_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text('{"a": 1, "b": 2}\n{"a": 2, "b"')
+    lines = Lines(out)
+    assert "Line 2 of out.jsonl is incomplete" in capsys.readouterr().err
+    assert lines.get({"a": 1}, lambda: pytest.fail("it was known"))["b"] == 2
+    assert lines.get({"a": 2}, lambda: {"b": 3})["b"] == 3
+    capsys.readouterr()
+    assert json.loads(out.read_text().splitlines()[-1]) == {"a": 2, "b": 3}
