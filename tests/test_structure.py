@@ -262,6 +262,13 @@ def test_groups_are_read_and_not_changed() -> None:
     assert study.trials == before
 
 
+def test_groups_have_no_share_of_equal_values() -> None:
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(lambda t: 3.0 + 0.0 * sum(t.suggest_float(n, 0, 1) for n in "ab"), n_trials=40)
+    assert set(get_groups(study).shares) == {0.0}
+    assert [effect.main for effect in get_interactions(study).effects] == [0.0, 0.0]
+
+
 def sampled_at_random(fit: dict[str, Any], n: int = 40) -> optuna.Study:
     """Return a study in which only a and b interact, with the sampler's groups at its end."""
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))

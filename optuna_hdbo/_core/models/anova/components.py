@@ -92,6 +92,8 @@ class Components:
         That of the smooth part is exact. What the rough part adds is averaged over random points,
         except for terms of conditional columns.
         """
+        if not self._y.any():  # equal values: what is left is the prior
+            return dict.fromkeys(self._fit.terms, 0.0)
         parts = dict(zip(self._fit.terms, self._model.parts(self._fit).tolist(), strict=True))
         if self._fit.log_roughness > LEAST_LOG_ROUGHNESS:
             Z = self._domain.sample(np.random.default_rng(0), N_POINTS)
