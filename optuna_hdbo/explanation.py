@@ -71,7 +71,8 @@ def explain(study: Study, trial_number: int | None = None) -> Explanation:
     Raises
     ------
     ValueError
-        For a study of another sampler, and for a trial that the study does not have.
+        For a study of another sampler or with several objectives, and for a trial that the study
+        does not have.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from optuna.trial import TrialState
 from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_seed
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Factor
@@ -86,12 +87,10 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
     ) -> None:
         check_integer("n_points", n_points, 1)
         check_integer("n_trials", n_trials, 2)
-        if seed is not None:
-            check_integer("seed", seed, 0)
         self._n_points = operator.index(n_points)
         self._n_trials = operator.index(n_trials)
         self._conditional = check_flag("conditional", conditional)
-        self._streams = Streams(None if seed is None else operator.index(seed))
+        self._streams = Streams(check_seed(seed))
 
     def evaluate(
         self,

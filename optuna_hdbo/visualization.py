@@ -81,7 +81,7 @@ def plot_experts(study: Study) -> Figure:
     Raises
     ------
     ValueError
-        Where no expert has suggested a trial of the study.
+        Where no expert has suggested a trial of the study, and with several objectives.
     ImportError
         Without plotly.
     """

@@ -36,8 +36,11 @@ from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._study.attributes import LONGEST_TEXT
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo.importance import GradISImportanceEvaluator
+from optuna_hdbo.methods import Loop
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.gp_ucb import GPUCB
 from optuna_hdbo.samplers.base import MethodSampler
 
 
@@ -805,3 +808,27 @@ def test_a_forked_sampler_does_not_wait_for_a_thread_that_it_does_not_have() -> 
             os._exit(0)
     _, status = os.waitpid(child, 0)
     assert status == 0
+
+
+def test_pruned_trials_without_values_do_not_end_the_startup(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def pruned(trial: optuna.Trial) -> float:
+        trial.suggest_float("x", 0, 1)
+        raise optuna.TrialPruned
+
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=4))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(pruned, n_trials=8)
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("seed", [1.5, "a", True, [1]])
+def test_seeds_that_are_no_integers_are_refused_everywhere(seed: Any) -> None:
+    for build in (
+        lambda: FakeSampler(seed=seed),
+        lambda: GradISImportanceEvaluator(seed=seed),
+        lambda: Loop(GPUCB(), Domain.continuous(1), seed=seed),
+    ):
+        with pytest.raises(ValueError, match=r"^seed must be an integer or None, but got "):
+            build()

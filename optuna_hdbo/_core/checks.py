@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Collection
 from collections.abc import Sequence
@@ -59,6 +60,15 @@ def check_number(
     text = " and ".join(f"{rule} {limit:g}" for rule, limit in rules if limit is not None)
     instead = " or None" if optional else ""
     raise ValueError(f"{name} must be a number {text}{instead}, but got {value!r}.")
+
+
+def check_seed(seed: Any) -> int | None:
+    """Return a seed as a Python number; ``ValueError`` unless it is an integer or None."""
+    if seed is None:
+        return None
+    if not is_integer(seed):
+        raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
+    return operator.index(seed)
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:

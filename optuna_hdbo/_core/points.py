@@ -63,6 +63,19 @@ def _others(domain: Domain, x: FloatArray, c: int) -> FloatArray:
     return np.asarray(grid[grid != x[c]])
 
 
+def reflected(X: FloatArray) -> FloatArray:
+    """Return points (m, D) or (D,), reflected at the bounds of the cube, which they leave."""
+    return np.clip(1.0 - np.abs(1.0 - np.abs(X)), 0.0, 1.0)
+
+
+def best_unknown(pool: FloatArray, values: FloatArray, known: FloatArray) -> FloatArray:
+    """Return the point (D,) of the largest value; a known one only where all of them are known."""
+    taken = {row.tobytes() for row in known}
+    unknown = np.array([row.tobytes() not in taken for row in pool])
+    best = np.argmax(np.where(unknown | ~unknown.any(), values, -np.inf))
+    return np.asarray(pool[best], np.float64)
+
+
 def unknown_near(
     domain: Domain,
     x: FloatArray,
@@ -208,9 +221,7 @@ def perturbed(
     for _ in range(N_TRIES):
         low, high = map(math.log, STEPS)
         step = math.exp(rng.uniform(low, high)) * rng.standard_normal(len(x))
-        # Reflect at the bounds, so that points leave them.
-        inside = 1.0 - np.abs(1.0 - np.abs(x + step))
-        near = np.where(moved, np.clip(inside, 0.0, 1.0), x)
+        near = np.where(moved, reflected(x + step), x)
         if not is_taken(near):
             return near
     return x

@@ -33,7 +33,9 @@ _ROOT = -2  # nodes.EXPANDING, until the root is resolved
 
 
 class Rule(NamedTuple):
-    """The numbers of the algorithm; without a process only the first two matter.
+    """The numbers of the algorithm.
+
+    Without a process ``branching``, ``exponent``, ``fixed_limit`` and ``slope`` matter.
 
     A child is evaluated if ``mean + width s >= best``, where ``width`` <= 0 stands for
     B_N = sqrt(2 log(pi^2 N^2 / (6 eta))), as it does at every ``explore``-th request if that is

@@ -115,7 +115,7 @@ def read_queries(study: Study) -> list[Query]:
         if not any(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials):
             raise ValueError(
                 f"study must have a trial that is complete or pruned, but {study.study_name!r} "
-                f"has none among {len(trials)}. No expert is asked before that."
+                f"has none among {len(trials)}. HDBOSampler asks no expert before that."
             )
         raise ValueError(
             f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials "

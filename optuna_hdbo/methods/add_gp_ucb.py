@@ -153,9 +153,6 @@ class AddGPUCB:
         check_group_sizes(self.decomposition, max_group_size)
         self.ungrouped = ungrouped
         self.decomposition_search = decomposition_search
-        self.n_decompositions = n_decompositions
-        self.kernel = kernel
-        self.shared_hyperparameters = shared_hyperparameters
         self.beta = beta
         self.update = update
         self.n_per_group = n_per_group
@@ -293,7 +290,7 @@ class AddGPUCB:
         chosen = list(range(len(groups)))
         if self.update == "one_group":
             x = seen.X[-1].copy()
-            chosen = [t % len(groups)]  # see _turn
+            chosen = [self._turn(seen, posterior.kernel)]
         budget = min(5000, 100 * len(domain))
         budget = math.ceil((0.9 if len(groups) > 1 else 1.0) * budget / len(groups))
         for j in chosen:
@@ -311,9 +308,9 @@ class AddGPUCB:
         return x
 
     @staticmethod
-    def _turn(seen: Observations, kernel: Kernel) -> IntArray:
-        """Return the columns of the group whose turn it is (Algorithm 5)."""
-        return kernel.groups[len(seen.y) % len(kernel.groups)]
+    def _turn(seen: Observations, kernel: Kernel) -> int:
+        """Return the place of the group whose turn it is (Algorithm 5)."""
+        return len(seen.y) % len(kernel.groups)
 
     def _settled(
         self,
@@ -335,7 +332,7 @@ class AddGPUCB:
             return x
         moved = free & ~domain.discrete
         if self.update == "one_group":
-            moved[np.delete(np.arange(len(x)), self._turn(seen, kernel))] = False
+            moved[np.delete(np.arange(len(x)), kernel.groups[self._turn(seen, kernel)])] = False
         step = 0.1 * kernel.lengthscales * rng.standard_normal(len(x))
         x = domain.snap((x + np.where(moved, step, 0.0))[None])[0]
         return unknown_near(domain, x, seen.known, rng, free)

@@ -36,19 +36,19 @@ from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.known import check_kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.gp.prior import Bounds
-from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.additive import AdditiveModel
-from optuna_hdbo._core.models.additive import GroupSearch
+from optuna_hdbo._core.models.additive import PackedSearch
 from optuna_hdbo._core.models.additive import grouped_columns
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
 from optuna_hdbo._core.models.ensemble import Ensemble
-from optuna_hdbo._core.models.groupings.packed import SEARCHES
+from optuna_hdbo._core.models.groupings.packed import PACKED_SEARCHES
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -106,7 +106,7 @@ class GPMI:
         max_group_size: int | None = None,
         decomposition: Sequence[Sequence[str]] | None = None,
         ungrouped: Literal["error", "single", "centre"] = "error",
-        decomposition_search: GroupSearch = "swap",
+        decomposition_search: PackedSearch = "swap",
         n_decompositions: int | None = None,
     ) -> None:
         check_flags(alternate=alternate, ard=ard, priors=priors)
@@ -120,7 +120,7 @@ class GPMI:
         check_integer("n_cyc", n_cyc, 1, optional=True)
         check_integer("max_group_size", max_group_size, 1, optional=True)
         check_choice("ungrouped", ungrouped, ("error", "single", "centre"))
-        check_choice("decomposition_search", decomposition_search, tuple(SEARCHES))
+        check_choice("decomposition_search", decomposition_search, tuple(PACKED_SEARCHES))
         check_integer("n_decompositions", n_decompositions, 0, optional=True)
         self.exploration = exploration
         self.delta = float(delta)
@@ -179,7 +179,7 @@ class GPMI:
         best = good_points(seen.X, feasibility.merit)
         groups = None if self._additive is None else self._additive.known_groups(domain)
         free, centre = grouped_columns(domain, groups)
-        effort = Effort().at(len(seen.y))
+        effort = DEFAULT_EFFORT.at(len(seen.y))
         best[:, ~free] = centre[~free]
         best = domain.canonical(best)
         if improves:

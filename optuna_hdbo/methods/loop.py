@@ -15,6 +15,7 @@ import numpy as np
 
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_seed
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
@@ -110,7 +111,7 @@ class Loop:
         self.method = method
         self.domain = domain
         self.trials: list[Trial] = []
-        self._streams = Streams(seed)
+        self._streams = Streams(check_seed(seed))
         self._n_init = n_init
         self._sign = 1.0 if direction == "maximize" else -1.0
 
@@ -139,11 +140,19 @@ class Loop:
             The objective's value, maybe infinite; ``None`` or NaN where the evaluation failed.
         constraints : sequence of float
             As many for every trial; the point is feasible where none is positive.
+
+        Raises
+        ------
+        ValueError
+            If the trial has ended before.
         """
+        if trial.state != "running":
+            raise ValueError(f"trial {trial.number} must be running, but is {trial.state}.")
+        trial.constraints = tuple(constraints)
         if value is None or math.isnan(value):
             trial.state = "failed"
-            return
-        trial.state, trial.value, trial.constraints = "complete", float(value), tuple(constraints)
+        else:
+            trial.state, trial.value = "complete", float(value)
 
     def add(self, x: FloatArray, value: float, constraints: Sequence[float] = ()) -> Trial:
         """Add a point (D,) that was evaluated elsewhere, for the method to learn from."""
@@ -174,20 +183,21 @@ class Loop:
         told = [t for t in self.trials if t.value is not None]
         pending = [t.x for t in self.trials if t.state == "running"]
         n_columns = len(self.domain)
-        n_constraints = max((len(t.constraints) for t in told), default=0)
-        constraints = np.full((len(told), n_constraints), np.nan)
-        for row, trial in zip(constraints, told, strict=True):
+        n_constraints = max((len(t.constraints) for t in self.trials), default=0)
+        constraints = np.full((len(self.trials), n_constraints), np.nan)
+        for row, trial in zip(constraints, self.trials, strict=True):
             row[: len(trial.constraints)] = trial.constraints
+        failed = [t for t in self.trials if t.state == "failed"]
         seen = Observations(
             X=np.array([t.x for t in told]).reshape(-1, n_columns),
             values=self._sign * np.array([t.value for t in told], np.float64),
             numbers=np.array([t.number for t in told], np.int64),
             pruned=np.zeros(len(told), np.bool_),
             pending=np.array(pending).reshape(-1, n_columns),
-            constraints=constraints,
+            constraints=constraints[[t.number for t in told]],
+            told_by_failed={t.number: constraints[t.number] for t in failed if t.constraints},
             records=[Record(t.number, t.state, t.record) for t in self.trials if t.record],
             step=len(self.trials),
             sign=self._sign,
         )
-        failed = {t.number: t.x for t in self.trials if t.state == "failed"}
-        return seen.with_failures(self.domain, failed)
+        return seen.with_failures(self.domain, {t.number: t.x for t in failed})

@@ -59,5 +59,4 @@ class SOO(Method):
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the point of the next node."""
         x, record, report = self._search.next(domain, rejecting(seen), streams)
-        del report["rejected_nodes"]
         return Suggestion(x, record or None, report)

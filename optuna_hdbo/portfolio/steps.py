@@ -20,6 +20,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.points import reflected
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Method
@@ -131,8 +132,7 @@ def candidates(
     best = X[np.argsort(-merit, kind="stable")[:N_BEST]]
     centres = best[rng.integers(len(best), size=N_NEAR)]
     uniform = domain.sample(rng, N_NEAR)
-    moved = centres + STEP * rng.standard_normal(centres.shape)
-    moved = 1.0 - np.abs(1.0 - np.abs(moved))  # reflected at the bounds
+    moved = reflected(centres + STEP * rng.standard_normal(centres.shape))
     few_values = domain.discrete & ((np.diff(domain.flat_grids[1]) - 1) * STEP < 1.0)
     coarse = domain.categorical | few_values
     changes = rng.random(centres.shape) < min(CHANGED, MOST_CHANGED / max(coarse.sum(), 1))

@@ -50,7 +50,8 @@ class AddGPUCBSampler(PublishedSampler):
         1 % of that of the values (the paper and the authors' code), or a lengthscale per
         parameter and a scale per group, with the priors of Optuna's ``GPSampler``.
     n_cyc : int or None
-        Observations between two fits; ``None`` is 8 % of the observations, at least 2.
+        Observations between two fits; ``None`` is 15 % of the observations for groups that merge,
+        8 % for other ones, and 2.5 % for the model without groups, at least 2.
     beta : float, callable or str
         Width of the confidence bound: a number, a function of the number t of observations,
         ``"practical"`` for 0.2 d log(2 t) (the paper) or ``"theory"`` (its Theorem 5). The default

@@ -21,7 +21,7 @@ from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.checks import check_flag
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.checks import check_point
-from optuna_hdbo._core.checks import is_integer
+from optuna_hdbo._core.checks import check_seed
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
 from optuna_hdbo._study.attributes import StoredSuggestion
@@ -35,6 +35,7 @@ from optuna_hdbo._study.independent import learned
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.streams import StudyStreams
+from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.workers import forget_after_fork
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -105,15 +106,13 @@ class MethodSampler(WithSettings, BaseSampler):
         consider_pruned_trials: bool = True,
     ) -> None:
         check_integer("n_startup_trials", n_startup_trials, 0)
-        if seed is not None and not is_integer(seed):
-            raise ValueError(f"seed must be an integer or None, but got {seed!r}.")
         if not isinstance(independent_sampler, BaseSampler | None):
             raise ValueError(
                 "independent_sampler must be a sampler of Optuna (an instance, not a class) or "
                 f"None, but got {independent_sampler!r}."
             )
         self._method = method
-        self._streams = StudyStreams(None if seed is None else operator.index(seed))
+        self._streams = StudyStreams(check_seed(seed))
         self._n_startup_trials = operator.index(n_startup_trials)
         self._independent_sampler = independent_sampler
         self._warns = check_flag("warn_independent_sampling", warn_independent_sampling)
@@ -340,7 +339,8 @@ class MethodSampler(WithSettings, BaseSampler):
     def _is_startup(self, study: Study) -> bool:
         """Tell whether too few trials have finished for a suggestion by the method."""
         states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
-        return len(read_trials(study, states, cached=True)) < max(self._n_startup_trials, 1)
+        told = [t for t in read_trials(study, states, cached=True) if not has_failed(t)]
+        return len(told) < max(self._n_startup_trials, 1)
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1 and not self.supports_several_objectives:

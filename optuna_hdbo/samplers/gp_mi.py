@@ -70,7 +70,8 @@ class GPMISampler(PublishedSampler):
         A number makes the model additive, with learned groups of at most this many parameters and
         a gamma for each group. ``None`` is one group of all, unless ``decomposition`` is given.
     decomposition, ungrouped, decomposition_search, n_decompositions
-        The groups and how they are searched, as for :class:`AddGPUCBSampler`.
+        The groups and how they are searched, as for :class:`AddGPUCBSampler`, but without
+        ``"merge"``.
     seed, n_startup_trials, independent_sampler, warn_independent_sampling, consider_pruned_trials
         As for :class:`HDBOSampler`.
 
@@ -103,7 +104,7 @@ class GPMISampler(PublishedSampler):
         beta: float | Callable[[int], float] | Literal["practical", "theory"] = "practical",
         min_exploration: float = 0.0,
         alternate: bool = True,
-        kernel: Literal["matern52", "matern32", "se"] = "matern52",
+        kernel: Literal["matern52", "matern32", "se", "matern3"] = "matern52",
         ard: bool = True,
         priors: bool = True,
         noise: float | None = None,

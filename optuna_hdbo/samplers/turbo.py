@@ -25,13 +25,14 @@ class TuRBOSampler(PublishedSampler):
     For a numerical parameter with steps, the box holds the steps inside it. All choices of a
     categorical parameter are searched.
 
-    Four defaults differ from "Scalable Global Optimization via Local Bayesian Optimization"
+    Six defaults differ from "Scalable Global Optimization via Local Bayesian Optimization"
     (NeurIPS 2019): the prior of the lengthscales scales with the box (AdaScale, arXiv 2604.22967),
     values are warped so that they look normal (Yeo & Johnson 2000), and two kinds of models
     compete with the model of the box: sums over single parameters, and one with lengthscales along
-    learned directions. :meth:`as_published` leaves these out. The paper draws from the posterior
-    where this sampler maximises the expected improvement, and it forgets other trials when a
-    region begins.
+    learned directions. The sides are halved after a quarter of the failures, and the models are
+    not fitted at every trial. :meth:`as_published` has the paper's settings. The paper draws from
+    the posterior where this sampler maximises the expected improvement, and it forgets other
+    trials when a region begins.
 
     Each trial carries the side of its region as user attribute ``hdbo:region_length``.
 

@@ -145,3 +145,21 @@ def test_a_record_that_is_no_json_is_refused() -> None:
     with pytest.raises(ValueError, match="JSON"):
         loop.ask()
     assert loop.trials == []
+
+
+def test_a_trial_ends_once() -> None:
+    loop = Loop(GPUCB(), Domain.continuous(1), seed=0)
+    trial = loop.ask()
+    loop.tell(trial, 1.0)
+    with pytest.raises(ValueError, match="trial 0 must be running, but is complete"):
+        loop.tell(trial, None)
+    assert loop.best is trial
+
+
+def test_constraints_of_failed_trials_reach_the_method() -> None:
+    loop = Loop(GPUCB(), Domain.continuous(1), seed=0)
+    for value, constraints in ((1.0, ()), (None, (0.5, 2.0)), (None, ())):
+        loop.tell(loop.ask(), value, constraints)
+    seen = loop.observations()
+    assert {n: told.tolist() for n, told in seen.told_by_failed.items()} == {1: [0.5, 2.0]}
+    assert np.isnan(seen.constraints).tolist() == [[True, True]]

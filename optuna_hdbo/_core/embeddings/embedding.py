@@ -16,7 +16,7 @@ from optuna_hdbo._core.lazy import cached_property
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """The points x = clip(offset + A y) for y in a box around 0.
+    """The points x = clip(A y) for y in a box around 0.
 
     Users of the map see u in [0, 1]^d instead of y, and the columns of the domain, in [0, 1],
     instead of x in [-1, 1]^D.
@@ -29,14 +29,11 @@ class Embedding:
         A.
     half : FloatArray, shape (d,)
         Half of each side of the box: |y_j| <= half_j.
-    offset : FloatArray, shape (D,), or None
-        Where y = 0 is, in [-1, 1]^D; ``None`` is the centre.
     """
 
     domain: Domain
     matrix: FloatArray
     half: FloatArray
-    offset: FloatArray | None = None
 
     @classmethod
     def gaussian(cls, domain: Domain, d: int, key: int) -> Embedding:
@@ -80,9 +77,8 @@ class Embedding:
         return np.asarray(0.5 + 0.5 * Y / self.half, np.float64)
 
     def unclipped(self, U: FloatArray) -> FloatArray:
-        """Return offset + A y (m, D) for points u (m, d), in [-1, 1]^D where nothing is cut."""
-        X = self.coordinates(U) @ self.matrix.T
-        return X if self.offset is None else X + self.offset
+        """Return A y (m, D) for points u (m, d), in [-1, 1]^D where nothing is cut."""
+        return self.coordinates(U) @ self.matrix.T
 
     def points(self, U: FloatArray) -> FloatArray:
         """Return the points (m, D) of the domain for points u (m, d)."""

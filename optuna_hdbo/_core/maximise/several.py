@@ -24,7 +24,6 @@ from optuna_hdbo._core.fronts import MOST_DECOMPOSED
 from optuna_hdbo._core.fronts import Boxes
 from optuna_hdbo._core.fronts import n_dominating
 from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
-from optuna_hdbo._core.maximise.multistart import Effort
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.region import Region
@@ -35,6 +34,8 @@ from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
 from optuna_hdbo._core.outputs import are_skewed
+from optuna_hdbo._core.points import best_unknown
+from optuna_hdbo._core.points import reflected
 from optuna_hdbo._core.points import unknown_near
 
 
@@ -98,14 +99,12 @@ class SeveralQueries:
     beliefs : tuple of Belief
     n_cyc : int or None
         As for :class:`Ensemble`.
-    effort : Effort
     """
 
     kind: str
     ard: bool
     beliefs: tuple[Belief, ...]
     n_cyc: int | None = None
-    effort: Effort = field(default_factory=lambda: DEFAULT_EFFORT)
     _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
 
     def query(
@@ -137,10 +136,10 @@ class SeveralQueries:
         improvement = _improvement([*models.values()], on_front, pending, rng, far=turn == FAR)
         posteriors, good = [m.posterior for m in models.values()], within.X[on_front]
         acquisition = SeveralObjectives(posteriors, improvement, feasibility.terms)
-        effort = self.effort.at(len(seen.values))
+        effort = DEFAULT_EFFORT.at(len(seen.values))
         if turn == CHILD:
             pool = children(domain, good, N_CHILDREN, rng)
-            x = _best_unknown(pool, acquisition(pool), seen.known)
+            x = best_unknown(pool, acquisition(pool), seen.known)
             return unknown_near(domain, x, seen.known, rng), models
         if turn == IN_CUBE:
             region, inner = _around(domain, good, rng)
@@ -200,7 +199,7 @@ def children(domain: Domain, parents: FloatArray, n: int, rng: np.random.Generat
     mutated[np.arange(n), rng.integers(n_columns, size=n)] = True
     length = np.array(STEPS)[rng.integers(len(STEPS), size=n)]
     moved = child + length[:, None] * rng.standard_normal((n, n_columns))
-    moved = np.clip(1.0 - np.abs(1.0 - np.abs(moved)), 0.0, 1.0)
+    moved = reflected(moved)
     moved = np.where(domain.discrete, replace(domain, gates={}).sample(rng, n), moved)
     return domain.snap(np.where(mutated, moved, child))
 
@@ -215,14 +214,6 @@ def _around(
     centre = front[rng.integers(len(front))]
     region = Region.cube(domain, centre, SIDES[rng.integers(len(SIDES))])
     return region, np.concatenate([centre[None], front[region.contains(front)]])
-
-
-def _best_unknown(pool: FloatArray, values: FloatArray, known: FloatArray) -> FloatArray:
-    """Return the point (D,) of the largest value; a known one only where all of them are known."""
-    taken = {row.tobytes() for row in known}
-    unknown = np.array([row.tobytes() not in taken for row in pool])
-    best = np.argmax(np.where(unknown | ~unknown.any(), values, -np.inf))
-    return np.asarray(pool[best], np.float64)
 
 
 def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:

@@ -37,9 +37,10 @@ from optuna_hdbo._core.models.groupings.learning import Learning
 from optuna_hdbo._core.observations import Observations
 
 
-GroupSearch = Literal["merge", "swap", "random", "gibbs"]
+PackedSearch = Literal["swap", "random", "gibbs"]
+GroupSearch = Literal["merge", PackedSearch]
 
-SEARCHES = ("merge", *packed.SEARCHES)
+SEARCHES = ("merge", *packed.PACKED_SEARCHES)
 
 ADDITIVE_FIT = "additive"
 """Key of the fits in records."""

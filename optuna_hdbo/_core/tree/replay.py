@@ -230,7 +230,9 @@ class TreeSearch:
         """Return the next point (D,), and what to record and to report with it."""
         grown = self.replay.grow(domain, seen)
         tree = grown.tree
-        report = {"nodes": float(len(tree)), "rejected_nodes": float(tree.n_rejected)}
+        report = {"nodes": float(len(tree))}
+        if self.replay.surrogate is not None:
+            report["rejected_nodes"] = float(tree.n_rejected)
         if grown.node is not None:
             report["depth"] = float(grown.depth)
             return grown.x.copy(), grown.record, report

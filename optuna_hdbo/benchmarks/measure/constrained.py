@@ -69,12 +69,13 @@ def execute(name: str, label: str, seed: int, n_trials: int) -> dict[str, float]
     for t in range(n_trials):
         trial = study.ask()
         x = problem.suggest(trial)
-        values = constrained.constraints(x)
-        set_constraints(trial, values)
-        value = problem.evaluate(x)
-        study.tell(trial, value)
+        clock.pause()
+        values, value = constrained.constraints(x), problem.evaluate(x)
         if np.all(values <= 0.0):
             regret[t] = problem.regret(value)
+        clock.resume()
+        set_constraints(trial, values)
+        study.tell(trial, value)
     clock.pause()
     feasible = np.flatnonzero(np.isfinite(regret))
     return {

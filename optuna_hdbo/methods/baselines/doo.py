@@ -39,5 +39,4 @@ class DOO(Method):
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the centre of the next cell."""
         x, record, report = self._search.next(domain, rejecting(seen), streams)
-        del report["rejected_nodes"]
         return Suggestion(x, record or None, report)

@@ -29,7 +29,7 @@ from optuna_hdbo._core.gp.known import KernelParams
 from optuna_hdbo._core.gp.known import check_kernel
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.direct import direct
-from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
@@ -108,7 +108,7 @@ class EI:
             x = direct(acquisition, domain, min(5000, 100 * len(domain)))
             x = unknown_near(domain, x, seen.known, rng)
         else:
-            best, effort = good_points(seen.X, feasibility.merit), Effort().at(len(seen.y))
+            best, effort = good_points(seen.X, feasibility.merit), DEFAULT_EFFORT.at(len(seen.y))
             x = maximise(acquisition, domain, best, seen.known, rng, effort=effort)
         return Suggestion(x, memory.kept or None, prediction(seen, posterior, x))
 

@@ -34,6 +34,7 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
 from optuna_hdbo._core.models.ensemble import Ensemble
+from optuna_hdbo._core.points import best_unknown
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo._core.variables.cma import to_unit
 from optuna_hdbo.methods.base import Domain
@@ -147,19 +148,16 @@ class LineBO(Method):
         feasibility = self._constraints.fit(domain, seen, memory)
         width = root_beta(self.beta, len(seen.y), 1, domain.breadth)
         line, n = recall_line(seen, len(domain))
-        if line is not None and n < self.n_line:
+        line = line if n < self.n_line else None
+        if line is not None:
             Z = line.points(domain, rng)
-            ended = _is_settled(posterior, Z, width, self.tolerance)
-        if line is None or n >= self.n_line or ended:
+            line = None if _is_settled(posterior, Z, width, self.tolerance) else line
+        kept = None if line is None else {"first": line.first}
+        if line is None:
             line = self._next(domain, seen, posterior, feasibility, rng)
             Z = line.points(domain, rng)
-            memory.keep(KEY, line.to_json())
-        else:
-            memory.keep(KEY, {"first": line.first})
-        order = np.argsort(-feasibility.optimistic(posterior, width)(Z), kind="stable")
-        taken = {row.tobytes() for row in seen.known}
-        free = [i for i in order.tolist() if Z[i].tobytes() not in taken]
-        x = Z[free[0]] if free else Z[order[0]]
+        memory.keep(KEY, kept or line.to_json())
+        x = best_unknown(Z, feasibility.optimistic(posterior, width)(Z), seen.known)
         x = unknown_near(domain, x, seen.known, rng)
         report = {**prediction(seen, posterior, x), "line": float(line.first)}
         return Suggestion(np.array(x), memory.kept, report)

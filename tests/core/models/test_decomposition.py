@@ -27,7 +27,7 @@ from optuna_hdbo._core.gp.likelihood import log_likelihood
 from optuna_hdbo._core.gp.prior import Bounds
 from optuna_hdbo._core.gp.prior import Prior
 from optuna_hdbo._core.models.groupings import packed as decomposition
-from optuna_hdbo._core.models.groupings.packed import SEARCHES
+from optuna_hdbo._core.models.groupings.packed import PACKED_SEARCHES
 from optuna_hdbo._core.models.groupings.packed import Scorer
 from optuna_hdbo._core.models.groupings.packed import improved
 from optuna_hdbo._core.models.groupings.packed import random_groups
@@ -95,7 +95,7 @@ def test_what_cannot_be_factorised_is_never_likely() -> None:
     kernel = replace(make_kernel(make_domain(None, None)), noise=0.0)
     scorer = Scorer(kernel, X, np.arange(6.0), [[0], [1]], np.ones(2))
     assert scorer.value == -np.inf or np.isfinite(scorer.value)
-    for name in SEARCHES:
+    for name in PACKED_SEARCHES:
         improved(name, kernel, X, np.arange(6.0), 1, 5, np.random.default_rng(0))
 
 
@@ -120,7 +120,7 @@ def test_random_groups_are_random() -> None:
     np.testing.assert_allclose(together[~np.eye(6, dtype=bool)] / 2000, 0.2, atol=0.04)
 
 
-@pytest.mark.parametrize("kind", list(SEARCHES))
+@pytest.mark.parametrize("kind", list(PACKED_SEARCHES))
 @given(
     n_columns=st.integers(1, 9),
     size=st.integers(1, 10),
@@ -142,7 +142,7 @@ def test_a_search_returns_a_partition_and_never_a_less_likely_one(
         rng.uniform(0.1, 1.0, len(start) + 1)[: len(start) + seed % 2],
     )
     before = scorer.value
-    SEARCHES[kind](scorer, size, n, rng)
+    PACKED_SEARCHES[kind](scorer, size, n, rng)
     assert_partition(scorer.groups, n_columns, size)
     assert scorer.value >= before - 1e-9
     assert scorer.value == pytest.approx(
@@ -151,7 +151,7 @@ def test_a_search_returns_a_partition_and_never_a_less_likely_one(
 
 
 @dear
-@pytest.mark.parametrize("kind", list(SEARCHES))
+@pytest.mark.parametrize("kind", list(PACKED_SEARCHES))
 def test_a_kernel_is_likelier_at_what_groupings_are_compared_at(kind: str) -> None:
     X, y, _ = draw(3, n_columns=6, size=2, n=40)
     domain = make_domain(*[None] * 6)
@@ -168,7 +168,7 @@ def test_a_kernel_is_likelier_at_what_groupings_are_compared_at(kind: str) -> No
         assert log_likelihood(other, X, y)[0] > log_likelihood(before, X, y)[0]
 
 
-@pytest.mark.parametrize("kind", list(SEARCHES))
+@pytest.mark.parametrize("kind", list(PACKED_SEARCHES))
 def test_the_same_numbers_find_the_same_groups(kind: str) -> None:
     X, y, _ = draw(0, n_columns=6, size=2, n=30)
     kernel = make_kernel(make_domain(*[None] * 6), [[0, 1], [2, 3], [4, 5]])
@@ -183,7 +183,7 @@ def test_random_search_keeps_the_likeliest_of_its_draws() -> None:
     kernel = make_kernel(make_domain(*[None] * 6), [[0, 1], [2, 3], [4, 5]])
     scales = np.full(3, 0.5)
     scorer = Scorer(kernel, X, y, [g.tolist() for g in kernel.groups], scales)
-    SEARCHES["random"](scorer, 2, 20, np.random.default_rng(7))
+    PACKED_SEARCHES["random"](scorer, 2, 20, np.random.default_rng(7))
     rng = np.random.default_rng(7)
     draws = [[[0, 1], [2, 3], [4, 5]], *[random_groups(6, 2, rng) for _ in range(20)]]
     values = [
@@ -202,7 +202,7 @@ def test_a_search_costs_what_it_may(kind: str, monkeypatch: pytest.MonkeyPatch) 
     spent = []
     plain = scorer._likelihood
     monkeypatch.setattr(scorer, "_likelihood", lambda K: (spent.append(1), plain(K))[1])
-    SEARCHES[kind](scorer, 3, 50, rng)
+    PACKED_SEARCHES[kind](scorer, 3, 50, rng)
     # Going back to the best costs one more; the swaps go back after every climb.
     assert len(spent) <= 51 + (20 if kind == "swap" else 0)
 

@@ -244,7 +244,7 @@ def search_gibbs(scorer: Scorer, size: int, n: int, rng: np.random.Generator) ->
     scorer.restart(best)
 
 
-SEARCHES: dict[str, Callable[[Scorer, int, int, np.random.Generator], None]] = {
+PACKED_SEARCHES: dict[str, Callable[[Scorer, int, int, np.random.Generator], None]] = {
     "random": search_random,
     "swap": search_swap,
     "gibbs": search_gibbs,
@@ -285,7 +285,7 @@ def improved(
     X, y = compared(X, y, len(groups), rng)
     scorer = Scorer(level, X, y, groups, np.full(len(groups), scale))
     before = scorer.value
-    SEARCHES[kind](scorer, size, n, rng)
+    PACKED_SEARCHES[kind](scorer, size, n, rng)
     if not scorer.value > before + 1e-9:
         return None
     filled = join([g for g in scorer.groups if g])

@@ -35,6 +35,7 @@ from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Names
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 
 
 Ask = Callable[[optuna.Trial], float]
@@ -158,7 +159,7 @@ MOST_STEPS = 1000
 
 @functools.cache
 def _data(name: str) -> tuple[Any, Any]:
-    datasets = importlib.import_module("sklearn.datasets")
+    datasets = imported("sklearn.datasets", name, "scikit-learn")
     if name.endswith(TUNING):
         return datasets.load_wine(return_X_y=True)  # type: ignore[no-any-return]
     return datasets.load_breast_cancer(return_X_y=True)  # type: ignore[no-any-return]

@@ -25,6 +25,7 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 from optuna_hdbo.benchmarks.problems.suites.mixed import minimised
 
 
@@ -37,7 +38,7 @@ MOST_SAMPLES = 600
 @functools.cache
 def _split(name: str, seed: int, data: str) -> tuple[FloatArray, Any, FloatArray, Any]:
     """Return standardised columns and classes to train on, and those that are held out."""
-    datasets = importlib.import_module("sklearn.datasets")
+    datasets = imported("sklearn.datasets", name, "scikit-learn")
     X, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     rows = generator(name, seed).permutation(len(y))[:MOST_SAMPLES]
     X, y = X[rows], y[rows]

@@ -20,7 +20,6 @@ bound of the values.
 from __future__ import annotations
 
 import functools
-import importlib
 import warnings
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -35,6 +34,7 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 from optuna_hdbo.benchmarks.problems.suites.conditional import instance
 
 
@@ -50,7 +50,7 @@ LARGEST_VALUE = 1e9
 
 
 def _sklearn(module: str) -> Any:
-    return importlib.import_module(f"sklearn.{module}")
+    return imported(f"sklearn.{module}", "of learners", "scikit-learn")
 
 
 def _scaler(trial: optuna.Trial) -> list[Any]:

@@ -33,6 +33,7 @@ from optuna_hdbo.benchmarks.problems.instances import TUNING
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 from optuna_hdbo.benchmarks.problems.suites.coco import OfCoco
 
 
@@ -114,7 +115,7 @@ def _binary(function: Function) -> Build:
 @functools.cache
 def _columns(name: str, seed: int) -> tuple[FloatArray, Any]:
     """Return standardised columns, those of the data among those of noise, and the classes."""
-    datasets = importlib.import_module("sklearn.datasets")
+    datasets = imported("sklearn.datasets", name, "scikit-learn")
     load = datasets.load_wine if name.endswith(TUNING) else datasets.load_breast_cancer
     X, y = load(return_X_y=True)
     rng = generator(name, seed)

@@ -39,7 +39,6 @@ seeds. Where a least value is not known, 0 is a bound.
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 
 import numpy as np
@@ -48,6 +47,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.benchmarks.problems.instances import Build
 from optuna_hdbo.benchmarks.problems.instances import Problem
 from optuna_hdbo.benchmarks.problems.instances import generator
+from optuna_hdbo.benchmarks.problems.instances import imported
 
 
 Simulator = Callable[[FloatArray], float]
@@ -288,7 +288,7 @@ def _pole(x: FloatArray) -> float:
 
 @functools.cache
 def _scaled(data: str) -> FloatArray:
-    X = getattr(importlib.import_module("sklearn.datasets"), f"load_{data}")().data
+    X = getattr(imported("sklearn.datasets", data, "scikit-learn"), f"load_{data}")().data
     scaled: FloatArray = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     return scaled
 
