@@ -127,8 +127,8 @@ def _predictions(study: optuna.Study) -> list[list[float]]:
     for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):
         said = trial.user_attrs
         if "hdbo:predicted" in said and "hdbo:std" in said and trial.value is not None:
-            numbers = (said["hdbo:predicted"], said["hdbo:std"], trial.value)
-            rows.append([trial.number, *_rounded(numbers, 6)])
+            # Not rounded: a deviation may be a millionth of the mean.
+            rows.append([trial.number, said["hdbo:predicted"], said["hdbo:std"], trial.value])
     return rows
 
 
