@@ -51,6 +51,10 @@ def is_probe(rng: np.random.Generator, n_columns: int) -> bool:
     return bool(rng.random() < min(MOST_PROBES, PROBES_PER_COLUMN / n_columns))
 
 
+LEAST_PREDICTED = 3
+"""Fewer observations tell no unit of the values."""
+
+
 def prediction(
     seen: Observations,
     posterior: Posterior,
@@ -61,9 +65,12 @@ def prediction(
 ) -> dict[str, float]:
     """Return what the model expects at x (D,), in the objective's units.
 
-    With ``evidence``, the standard deviation is that of honest intervals, noise included. The
+    That is nothing where values are too few, or do not differ, and so tell no unit, as in a box in
+    which one trial lies. With ``evidence``, the standard deviation is that of honest intervals, noise included. The
     posterior is of the values less ``level``.
     """
+    if len(seen.values) < LEAST_PREDICTED or not seen.y.any():
+        return {}
     mean, variance = posterior.predict(x[None])
     y, var = level + float(mean[0]), float(variance[0])
     if evidence is not None:

@@ -13,11 +13,13 @@ from histories import affordable
 from histories import dear
 from histories import is_admissible
 from histories import make_domain
+from histories import make_kernel
 
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.gp.fitted import Fitted
 from optuna_hdbo._core.gp.fitted import cold_start
+from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.maximise.queries import EnsembleQueries
 from optuna_hdbo._core.maximise.queries import good_points
@@ -197,3 +199,16 @@ def test_a_fit_recovers_from_a_degenerate_one() -> None:
     _, again, _ = ask(plain, ledger.domain, seen)
     assert min(again[key]["lengthscales"]) > 0.1
     assert again[key]["log_likelihood"] >= record[key]["log_likelihood"] - 0.5
+
+
+@pytest.mark.parametrize(
+    ("values", "is_told"),
+    [([1.0], False), ([1.0, 2.0], False), ([1.0] * 5, False), ([1, 2, 4], True)],
+)
+def test_too_few_values_and_equal_ones_tell_no_unit(values: list[float], is_told: bool) -> None:
+    domain = make_domain(None, None)
+    X = domain.sample(np.random.default_rng(0), len(values))
+    seen = Observations.from_arrays(X, np.array(values, np.float64))
+    posterior = Posterior(Factor(make_kernel(domain), X), seen.y)
+    told = prediction(seen, posterior, np.array([0.2, 0.9]))
+    assert set(told) == ({"predicted", "std"} if is_told else set())

@@ -35,7 +35,7 @@ def test_a_node_brings_its_record_and_its_report() -> None:
     x, record, report = make_search().next(domain, ledger.seen(), Streams(0))
     assert x.tolist() == [0.5, 0.375]
     assert record["node"]["path"] == ""
-    assert report == {"nodes": 1.0, "rejected_nodes": 0.0, "depth": 0.0}
+    assert report == {"nodes": 1.0, "depth": 0.0}
 
 
 def test_an_exhausted_tree_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
