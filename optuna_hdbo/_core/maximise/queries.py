@@ -66,8 +66,8 @@ def prediction(
     """Return what the model expects at x (D,), in the objective's units.
 
     That is nothing where values are too few, or do not differ, and so tell no unit, as in a box in
-    which one trial lies. With ``evidence``, the standard deviation is that of honest intervals, noise included. The
-    posterior is of the values less ``level``.
+    which one trial lies. With ``evidence``, the standard deviation is that of honest intervals,
+    noise included. The posterior is of the values less ``level``.
     """
     if len(seen.values) < LEAST_PREDICTED or not seen.y.any():
         return {}
