@@ -202,7 +202,7 @@ def get_interactions(
 def interactions_of(fitted: Effects) -> Interactions:
     """Return what a fitted model says, in the words of the study."""
     found, names, n = fitted.findings, fitted.space.domain.names, len(fitted.trials)
-    total = max(found.variance, 1e-12)
+    total = found.variance
     pairs = []
     for (i, j), pair in found.pairs.items():
         probability = _probability(pair.log_evidence - log_odds(len(found.pairs)))

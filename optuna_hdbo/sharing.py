@@ -34,7 +34,7 @@ LEAST_NOISE = 1e-5
 noise that crowd around an optimum are told apart by less."""
 
 
-def shared_groups(
+def sharing_probabilities(
     trials: Sequence[FrozenTrial], fit: Any, n_sweeps: int
 ) -> dict[frozenset[str], float]:
     """Return the probabilities of all pairs of parameters, by Gibbs sampling of groupings.

@@ -26,7 +26,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import fitted_effects
 from optuna_hdbo.effects import fitted_to
 from optuna_hdbo.interactions import interactions_of
-from optuna_hdbo.sharing import shared_groups
+from optuna_hdbo.sharing import sharing_probabilities
 
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _of_trials(study: Study) -> Groups:
         frozenset(effects.space.domain.names[i] for i in term): variance
         for term, variance in effects.findings.parts.items()
     }
-    total = max(sum(parts.values()), 1e-12)
+    total = effects.findings.variance
     probability = {frozenset(pair.parameters): pair.probability for pair in told.pairs}
     since = dict.fromkeys(told.groups, effects.trials[-1].number)
     standing = set(told.groups)
@@ -200,7 +200,7 @@ def _of_sampler(study: Study, n_sweeps: int) -> Groups:
             latest, fit = groups, record[ADDITIVE_FIT]
             since = {g: since.get(g, number) for g in map(frozenset, groups.groups)}
     if latest is not None:
-        shared = shared_groups(trials, fit, n_sweeps) if n_sweeps else {}
+        shared = sharing_probabilities(trials, fit, n_sweeps) if n_sweeps else {}
         return replace(
             latest,
             probabilities=tuple(_sureness(g, shared) for g in latest.groups) if shared else (),

@@ -30,6 +30,9 @@ MOST_TICKS = 6
 MOST_CHOICES_SHOWN = 16
 """Choices that have room side by side; of more, those that most trials have."""
 
+WIDTH_OF_TITLE = 68
+"""Characters after which the title is broken, so that it ends left of the buttons of plotly."""
+
 HEIGHT_OF_CARD = 450
 """Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
 

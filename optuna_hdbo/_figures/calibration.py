@@ -12,6 +12,8 @@ import numpy as np
 from optuna_hdbo._core.calibration import Z as HALF_WIDTH
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
+from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
+from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import expected
@@ -31,9 +33,6 @@ INSIDE, OUTSIDE = (31, 78, 140), (213, 94, 0)
 
 SEEN = 0.02
 """Share of the lowest and of the highest values that may be outside of the view."""
-
-WIDTH_OF_TITLE = 68
-"""Characters after which the title is broken, so that it ends left of the buttons of plotly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +123,7 @@ def calibration_figure(found: Predictions) -> dict[str, Any]:
         ],
         "layout": {
             "title": {**title_at_top("<br>".join(lines), 24), "font": {"size": 15}},
-            "height": 450,  # what fits the dashboard
+            "height": HEIGHT_OF_CARD,
             "margin": {"t": 60 + 20 * len(lines)},
             "plot_bgcolor": "white",
             "hovermode": "closest",

@@ -95,7 +95,7 @@ def panels(fitted: Effects, told: Interactions, most: int = MOST_PANELS) -> list
                 wanted.append((tuple(sorted(place[name] for name in pair.parameters)), rest))
     components, _, scale = fitted.components()
     parts = fitted.findings.parts
-    total = max(fitted.findings.variance, 1e-12)
+    total = fitted.findings.variance
     made: list[tuple[float, tuple[int, ...], tuple[str, ...], list[Term]]] = []
     for columns, others in wanted:
         terms = [term for k in (1, 2) for term in combinations(columns, k) if term in parts]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
+from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import natural
@@ -29,9 +30,6 @@ MOST_WITH_TEXT = 24
 
 WIDTH_OF_CHARACTER = 8
 """In pixels. Names that are wider than a cell are upright."""
-
-WIDTH_OF_TITLE = 68
-"""Characters after which the title is broken, so that it ends left of the buttons of plotly."""
 
 
 def ordered(found: Interactions) -> list[str]:

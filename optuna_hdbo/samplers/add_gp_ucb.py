@@ -89,6 +89,8 @@ class AddGPUCBSampler(PublishedSampler):
     >>> study = optuna.create_study(sampler=AddGPUCBSampler(seed=0))
     """
 
+    supports_constraints = True
+
     @staticmethod
     def _method_class() -> type[AddGPUCB]:
         from optuna_hdbo.methods.add_gp_ucb import AddGPUCB

@@ -193,5 +193,5 @@ class Findings:
 
     @property
     def variance(self) -> float:
-        """Variance of the whole function over the cube."""
-        return sum(self.parts.values())
+        """Variance of the whole function over the cube, and never 0: shares are divided by it."""
+        return max(sum(self.parts.values()), 1e-12)
