@@ -172,12 +172,8 @@ class Posterior:
         With ``kernel`` = :meth:`Kernel.only` of a group, those of its component: eq. (5) of
         Kandasamy et al. (2015), one factor for all groups.
         """
-        kernel = self.kernel if kernel is None else kernel
-        n = len(self.X)
-        K = kernel.cross(self.X, Z)
-        V = K @ self.linv[:n, :n].T
-        variance = kernel.variance - np.einsum("ij,ij->i", V, V)
-        return K @ self.alpha, np.maximum(variance, 1e-10 * kernel.variance)
+        at = PosteriorAt(self, Z, kernel)
+        return at.mean, at.variance
 
 
 class PosteriorAt:

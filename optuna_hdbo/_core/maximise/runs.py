@@ -78,13 +78,13 @@ class Run:
     n_successes: int = 0
     n_failures: int = 0
 
-    def count(self, *, success: bool, rule: Rule, n_columns: int) -> None:
-        """Count the outcome of one query."""
+    def count(self, *, success: bool, rule: Rule, n_failures: int) -> None:
+        """Count the outcome of one query. The side is halved after ``n_failures`` in a row."""
         self.n_successes = self.n_successes + 1 if success else 0
         self.n_failures = 0 if success else self.n_failures + 1
         if self.n_successes >= rule.n_successes:
             self.length, self.n_successes = min(2.0 * self.length, rule.max_length), 0
-        elif self.n_failures >= rule.n_failures(n_columns):
+        elif self.n_failures >= n_failures:
             self.length, self.n_failures = self.length / 2.0, 0
 
 
@@ -103,7 +103,7 @@ def follow(seen: Observations, rule: Rule, n_columns: int | None = None) -> Life
     than all earlier points of the study. One that has no value is a failure. A region of
     ``n_columns`` columns, all by default, is given so much patience.
     """
-    n_columns = seen.X.shape[1] if n_columns is None else n_columns
+    n_failures = rule.n_failures(seen.X.shape[1] if n_columns is None else n_columns)
     merit = merits(seen)
     best_row = _best_so_far(merit)
     life = Life(Run(0, -1, rule.length, int(best_row[-1])))
@@ -127,7 +127,7 @@ def follow(seen: Observations, rule: Rule, n_columns: int | None = None) -> Life
         success = row >= 0 and (before < 0 or merit[row] > merit[before])
         if success and number:
             run.centre = row
-        run.count(success=bool(success), rule=rule, n_columns=n_columns)
+        run.count(success=bool(success), rule=rule, n_failures=n_failures)
     return life
 
 

@@ -32,6 +32,8 @@ from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.queries import good_points
 from optuna_hdbo._core.maximise.queries import prediction
 from optuna_hdbo._core.maximise.region import Region
+from optuna_hdbo._core.maximise.runs import Rule
+from optuna_hdbo._core.maximise.runs import Run
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
@@ -43,10 +45,8 @@ from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
 
 
-LENGTH, MIN_LENGTH, MAX_LENGTH = 0.8, 0.5**7, 1.6
-"""First, least and largest side of the trust region (as TuRBO)."""
-
-N_SUCCESSES = 3
+RULE = Rule()
+"""How sides double and are halved, as TuRBO's; BAxUS has its own number of failures."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Plan:
         d = self.n_coordinates(level)
         growth = (self.n_new_bins + 1) ** (self.n_splits + 1) - 1
         share = self.n_new_bins * self.budget * d / (self.first * growth)
-        halvings = math.floor(math.log(MIN_LENGTH / LENGTH, 0.5))
+        halvings = math.floor(math.log(RULE.min_length / RULE.length, 0.5))
         failures: int = math.floor(round(share) / halvings)
         return max(1, min(d, failures))
 
@@ -189,7 +189,7 @@ def follow(
     A trial succeeds if it is better than all before it. One without a value fails.
     """
     merit = merits(seen)
-    best, level, length, successes, failures = -math.inf, 0, LENGTH, 0, 0
+    best, level, run = -math.inf, 0, Run(0, -1, RULE.length, -1)
     for i, (record, place) in enumerate(placed):
         if record.state == "running":
             continue
@@ -198,12 +198,8 @@ def follow(
         success, best = value > best, max(value, best)
         if i < n_init or place.part != level:  # the start, or a trial that was asked for earlier
             continue
-        successes, failures = (successes + 1, 0) if success else (0, failures + 1)
-        if successes >= N_SUCCESSES:
-            length, successes = min(2.0 * length, MAX_LENGTH), 0
-        elif failures >= plan.n_failures(level):
-            length, failures = length / 2.0, 0
-        if length < MIN_LENGTH:
+        run.count(success=success, rule=RULE, n_failures=plan.n_failures(level))
+        if run.length < RULE.min_length:
             level += plan.n_coordinates(level) < plan.n_columns
-            length, successes, failures = LENGTH, 0, 0
-    return level, length
+            run = Run(0, -1, RULE.length, -1)
+    return level, run.length
