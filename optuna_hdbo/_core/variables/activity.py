@@ -137,7 +137,7 @@ class Activity:
         """
         decided = Counter(clause.name for rule in found.values() for clause in rule)
         alike: dict[str, Rule] = {}
-        for name in self._known.keys() - found.keys():
+        for name in sorted(self._known.keys() - found.keys()):
             able = [c for c in self._single(name, self._known[name]) if decided[c.name]]
             if able:
                 alike[name] = (max(able, key=lambda clause: decided[clause.name]),)
