@@ -18,7 +18,7 @@ from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo._study.values import is_feasible
+from optuna_hdbo._study.values import are_feasible
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
 from optuna_hdbo.importance import fitted_posterior
@@ -78,13 +78,13 @@ def get_believed_best(study: Study) -> FrozenTrial:
     }
     space = SearchSpace(ranges, known.required(), rules=rules)
     trials, X, values = observed(completed, space, space.required, beyond=True)
-    feasible = np.array(list(map(is_feasible, trials)), np.bool_)
+    feasible = are_feasible(trials)
     if not feasible.any():
         raise ValueError(
             f"study must have a completed, feasible trial with a finite value, but "
             f"{study.study_name!r} has none among its {len(completed)} completed trials."
         )
-    merit = standardise(maximised(study, trials, values))[0]
+    merit = standardise(maximised(study, values, feasible))[0]
     if len(trials) > 1 and len(space.domain):
         seen = Observations.from_arrays(X, merit)
         with one_blas_thread():

@@ -25,6 +25,7 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import are_feasible
 from optuna_hdbo._study.values import check_target
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
@@ -107,7 +108,7 @@ def fitted_to(
     trials, X, values = observed(completed, space, space.distributions, target)
     kept = ordinary(values)
     if target is None:
-        usual = maximised(study, trials, values, assessed=True)
+        usual = maximised(study, values, are_feasible(trials), assessed=True)
         kept = kept[(usual == signs_of(study)[0] * values)[kept]]
     if len(kept) < 2 or not len(space.domain):
         raise ValueError(

@@ -28,6 +28,7 @@ from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.ranges import ranges_of
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import Target
+from optuna_hdbo._study.values import are_feasible
 from optuna_hdbo._study.values import check_target
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
@@ -147,7 +148,7 @@ class GradISImportanceEvaluator(BaseImportanceEvaluator):
         if len(kept_trials) < 2 or not len(space.domain):
             return {}
         if target is None:
-            values = maximised(study, kept_trials, values, assessed=True)
+            values = maximised(study, values, are_feasible(kept_trials), assessed=True)
         y = standardise(values)[0]
         rng = self._streams.generator("grad-is", 0)
         if len(y) > self._n_trials:

@@ -65,8 +65,7 @@ def calibrated(
     if expected is None:
         return dict(report), {}
     # Not rounded: a deviation may be a millionth of the mean.
-    mean, std = expected
-    return {**report, "std": std * widening(seen)}, {KEY: [mean, std]}
+    return {**report, "std": expected[1] * widening(seen)}, {KEY: list(expected)}
 
 
 def _parse(data: Any) -> tuple[float, float] | None:

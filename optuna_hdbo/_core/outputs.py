@@ -97,21 +97,23 @@ def without_penalties(values: FloatArray, feasible: BoolArray | None = None) -> 
     values must be better, and of the first ones, unless all penalties are equal: in a study that
     has converged, the first values are far from the rest.
 
-    Those of ``feasible (n,)`` trials are also compared with each other alone. Where constraints
-    rule out the best values, usual ones may be far below these.
+    Where only some trials are ``feasible (n,)``, these are also compared with each other alone:
+    constraints may rule out the best values, and usual ones may be far below these.
     """
     lowest = _lowest_usual(values)
-    if lowest > -math.inf and feasible is not None and feasible.any():
+    if lowest == -math.inf:
+        return values
+    if feasible is not None and feasible.any() != feasible.all():
         kept = values[feasible]
         lowest = min(lowest, max(float(finite(kept).min()), _lowest_usual(kept)))
-    return np.maximum(values, lowest) if lowest > -math.inf else values
+    return np.maximum(values, lowest)
 
 
 def without_failures(values: FloatArray, feasible: BoolArray | None = None) -> FloatArray:
     """Return values (n,) with only those penalties raised that must be failures.
 
     All of them are equal, or they are few. Else they are a part of the function: a choice may
-    matter far more than all that is beside it. An optimiser need not know that part.
+    matter far more than all that is beside it.
     """
     raised = without_penalties(values, feasible)
     far = values[raised > values]

@@ -20,6 +20,7 @@ from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import known_when
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo._study.values import are_feasible
 from optuna_hdbo._study.values import maximised
 from optuna_hdbo._study.values import observed
 from optuna_hdbo._study.values import signs_of
@@ -56,7 +57,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     kept, X, values = observed(completed, space, wanted)
     if x is None or len(values) < LEAST_KNOWN or values.min() == values.max():
         return {}
-    values = maximised(study, kept, values)
+    values = maximised(study, values, are_feasible(kept))
     skewed = are_skewed(values)
     rows = modelled_rows(standardise(values)[0])
     if rows is not None:

@@ -55,8 +55,11 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     recent = [q for q in queries if q.trial.state.is_finished()][-RECENT:]
     errors = [abs(q.error) for q in queries if q.error is not None]
     # Boxes and searches that began afresh have regions of their own.
-    inside = (q.trial for q in reversed(queries) if not _is_apart(q))
-    lengths = (reported(trial, "region_length") for trial in inside)
+    lengths = (
+        reported(q.trial, "region_length")
+        for q in reversed(queries)
+        if reported(q.trial, SIDE) is None and reported(q.trial, RESTART) is None
+    )
     facts = {
         "origins": origins,
         "experts": experts,
@@ -80,10 +83,6 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         _told_models(facts),
     ]
     return "\n".join(s for s in sentences if s), facts
-
-
-def _is_apart(query: Query) -> bool:
-    return any(reported(query.trial, key) is not None for key in (SIDE, RESTART))
 
 
 def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ from optuna_hdbo._story.queries import best_known_then
 from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._study.attributes import enqueued_params
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.portfolio.hdbo import SIDE
 from optuna_hdbo.portfolio.noise import REPEATED
@@ -113,8 +114,8 @@ def _origin(queries: list[Query], query: Query) -> str:
     if query.expert is not None:
         return f"was suggested by the expert '{query.expert}' ({WORDS[query.expert]})."
     if query.origin == "enqueued":
-        enqueued = query.trial.system_attrs.get("fixed_params")
-        fixed = [n for n in query.trial.params if isinstance(enqueued, dict) and n in enqueued]
+        enqueued = enqueued_params(query.trial)
+        fixed = [name for name in query.trial.params if name in enqueued]
         if len(fixed) == len(query.trial.params):
             return "was enqueued: its parameters are the user's, not an expert's."
         named = ", ".join(map(repr, fixed)) or "no parameter that it has"

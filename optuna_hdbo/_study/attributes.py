@@ -40,6 +40,7 @@ _SUGGESTION = "hdbo:suggestion:"
 _FIRST = f"{_SUGGESTION}0"
 _KEYS, _ATOMS = frozenset((str,)), frozenset((str, int, float, bool, type(None)))
 _SECOND = f"{_SUGGESTION}1"
+_ENQUEUED = "fixed_params"  # Optuna's
 REPORT = "hdbo:"
 """What the names of our user attributes begin with."""
 
@@ -332,4 +333,10 @@ def _constraint(value: Any) -> float:
 
 def is_enqueued(trial: FrozenTrial) -> bool:
     """Tell whether the user chose parameters of a trial, by ``study.enqueue_trial``."""
-    return bool(trial.system_attrs.get("fixed_params"))
+    return bool(trial.system_attrs.get(_ENQUEUED))
+
+
+def enqueued_params(trial: FrozenTrial) -> Mapping[str, Any]:
+    """Return the parameters that the user chose for a trial, {} without any."""
+    found = trial.system_attrs.get(_ENQUEUED)
+    return found if isinstance(found, dict) else {}

@@ -23,6 +23,7 @@ from optuna_hdbo._core.outputs import without_penalties
 from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
+from optuna_hdbo._study.attributes import enqueued_params
 from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.attributes import read_trials
@@ -338,9 +339,7 @@ class History:
                 params.update(space.from_json(suggestion.params))
             except ValueError as error:
                 self._warn_ignored(trial, error)
-        enqueued = trial.system_attrs.get("fixed_params")
-        if isinstance(enqueued, dict):
-            params.update(enqueued)
+        params.update(enqueued_params(trial))
         if trial.state == TrialState.PRUNED and not self._is_lost(trial):
             params = {name: params[name] for name in params if name in space.required}
         return {**params, **trial.params}

@@ -6,8 +6,10 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable
 from collections.abc import Collection
+from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,8 +71,7 @@ def objectives_array(
     values = np.array(rows, np.float64).reshape(-1, n_objectives)
     raised = np.stack([without_penalties(column, feasible) for column in values.T], axis=1)
     far = raised > values
-    worst = np.min(values, axis=0, initial=math.inf)
-    alike = (~far | (values == worst)).all(axis=0)
+    alike = (~far | (values == values.min(axis=0, initial=math.inf))).all(axis=0)
     return np.where(far.all(axis=1, keepdims=True) | alike, raised, values)
 
 
@@ -108,6 +109,11 @@ def has_failed(trial: FrozenTrial) -> bool:
         return trial.state == TrialState.FAIL
     last = trial.last_step
     return last is None or math.isnan(trial.intermediate_values[last])
+
+
+def n_told(trials: Iterable[FrozenTrial], most: int) -> int:
+    """Count the trials that have not failed, at most so many."""
+    return sum(1 for _ in islice((t for t in trials if not has_failed(t)), most))
 
 
 class Reports:
@@ -210,13 +216,17 @@ def is_feasible(trial: FrozenTrial) -> bool:
     return all(value <= 0.0 for value in constraints_of(trial).values())
 
 
+def are_feasible(trials: Sequence[FrozenTrial]) -> BoolArray:
+    """Mark the feasible ones of trials (n,)."""
+    return np.array(list(map(is_feasible, trials)), np.bool_)
+
+
 def maximised(
-    study: Study, trials: Sequence[FrozenTrial], values: FloatArray, *, assessed: bool = False
+    study: Study, values: FloatArray, feasible: BoolArray, *, assessed: bool = False
 ) -> FloatArray:
-    """Return objective values (n,) of trials, larger is better, with penalties raised.
+    """Return objective values (n,), larger is better, with penalties raised.
 
     Where a study is ``assessed``, these are only those that must be failures.
     """
-    feasible = np.array(list(map(is_feasible, trials)), np.bool_)
     raised = without_failures if assessed else without_penalties
     return raised(signs_of(study)[0] * values, feasible)

@@ -150,8 +150,10 @@ class GPMI:
                 "kernel_params must be None for a model with groups, but got "
                 f"{kernel_params!r}. Leave out decomposition and max_group_size, or kernel_params."
             )
-        variance = None if noise is None else max(noise, LEAST_NOISE) ** 2
-        bounds = Bounds() if variance is None else Bounds(noise=(variance, variance))
+        bounds = Bounds()
+        if noise is not None:
+            variance = max(noise, LEAST_NOISE) ** 2
+            bounds = Bounds(noise=(variance, variance))
         self._models = Ensemble(fitted_kernel, ard, beliefs, n_cyc, bounds)
         self._constraints = ConstraintModels(fitted_kernel)
 

@@ -35,7 +35,7 @@ from optuna_hdbo._study.independent import learned
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.streams import StudyStreams
-from optuna_hdbo._study.values import has_failed
+from optuna_hdbo._study.values import n_told
 from optuna_hdbo._study.workers import forget_after_fork
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
@@ -339,8 +339,8 @@ class MethodSampler(WithSettings, BaseSampler):
     def _is_startup(self, study: Study) -> bool:
         """Tell whether too few trials have finished for a suggestion by the method."""
         states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
-        told = [t for t in read_trials(study, states, cached=True) if not has_failed(t)]
-        return len(told) < max(self._n_startup_trials, 1)
+        least = max(self._n_startup_trials, 1)
+        return n_told(read_trials(study, states, cached=True), least) < least
 
     def _refuse_multi_objective(self, study: Study) -> None:
         if len(study.directions) > 1 and not self.supports_several_objectives:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from dataclasses import field
 from typing import Literal
 
 import numpy as np
@@ -13,7 +12,7 @@ from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
-from optuna_hdbo._core.maximise.multistart import Effort
+from optuna_hdbo._core.maximise.multistart import DEFAULT_EFFORT
 from optuna_hdbo._core.maximise.multistart import along_axes
 from optuna_hdbo._core.maximise.multistart import maximise
 from optuna_hdbo._core.memory import Memory
@@ -65,9 +64,9 @@ def prediction(
 ) -> dict[str, float]:
     """Return what the model expects at x (D,), in the objective's units.
 
-    That is nothing where values are too few, or do not differ, and so tell no unit, as in a box in
-    which one trial lies. With ``evidence``, the standard deviation is that of honest intervals,
-    noise included. The posterior is of the values less ``level``.
+    Too few or equal values tell no unit, and then nothing is expected. With ``evidence``, the
+    standard deviation is that of honest intervals, noise included. The posterior is of the values
+    less ``level``.
     """
     if len(seen.values) < LEAST_PREDICTED or not seen.y.any():
         return {}
@@ -88,7 +87,6 @@ class EnsembleQueries:
 
     models: Ensemble
     acquisition: Literal["ucb", "log-ei"]
-    effort: Effort = field(default_factory=Effort)
     probes: bool = False
 
     def query(
@@ -112,7 +110,7 @@ class EnsembleQueries:
             acquisition = feasibility.optimistic(posterior, root_beta)
         else:
             acquisition = feasibility.improvement(posterior)
-        effort = self.effort.at(len(seen.y))
+        effort = DEFAULT_EFFORT.at(len(seen.y))
         return maximise(acquisition, domain, best, seen.known, rng, effort=effort), believed
 
 

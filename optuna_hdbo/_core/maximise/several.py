@@ -229,9 +229,11 @@ def _parts(seen: Observations, rows: IntArray | None) -> list[Observations]:
             sign=sign,
             constraints=nothing,
             objectives=None,
-            skewed=are_skewed(seen.objectives[:, j]),
+            skewed=are_skewed(every),
         )
-        for j, (column, sign) in enumerate(zip(within.objectives.T, seen.signs, strict=True))
+        for column, every, sign in zip(
+            within.objectives.T, seen.objectives.T, seen.signs, strict=True
+        )
     ]
 
 

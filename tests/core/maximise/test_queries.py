@@ -43,9 +43,8 @@ def queries(**settings: Any) -> EnsembleQueries:
         "beliefs": (ALL_MATTER, FEW_MATTER, NONE_INTERACT),
         "n_cyc": 3,
     }
-    asked = {k: settings.pop(k) for k in ("effort", "probes") if k in settings}
-    acquisition = settings.pop("acquisition", "log-ei")
-    return EnsembleQueries(Ensemble(**{**defaults, **settings}), acquisition, **asked)
+    acquisition, probes = settings.pop("acquisition", "log-ei"), settings.pop("probes", False)
+    return EnsembleQueries(Ensemble(**{**defaults, **settings}), acquisition, probes)
 
 
 def ask(

@@ -65,11 +65,7 @@ class Evidence:
     """
 
     def __init__(
-        self,
-        kernel: Kernel,
-        X: FloatArray,
-        y: FloatArray,
-        noises: tuple[float, ...] = NOISES,
+        self, kernel: Kernel, X: FloatArray, y: FloatArray, noises: tuple[float, ...] = NOISES
     ) -> None:
         lengthscales = np.clip(kernel.lengthscales, *LENGTHSCALES)
         self._kernel = replace(kernel, lengthscales=lengthscales)
