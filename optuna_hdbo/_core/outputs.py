@@ -48,6 +48,9 @@ _LARGEST = 1e300
 
 _HUGE = float(np.finfo(np.float64).max) / 4
 
+_TINY = float(np.finfo(np.float64).tiny)
+"""Least half width of values that differ. Below it a deviation may be rounded to 0."""
+
 
 def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     """Clip non-finite values to the finite extremes, then scale to mean 0 and deviation 1.
@@ -65,7 +68,7 @@ def standardise(values: FloatArray) -> tuple[FloatArray, float, float]:
     low, high = float(np.minimum.reduce(values)), float(np.maximum.reduce(values))
     middle = low / 2 + high / 2
     unit = max(high / 2 - low / 2, 0.0)
-    if unit <= 1e-14 * abs(middle) or unit == 0.0:
+    if unit <= 1e-14 * abs(middle) or unit < _TINY:
         return np.zeros_like(values), middle, 1.0
     scaled = (values - middle) / unit
     mean = float(np.add.reduce(scaled)) / len(scaled)

@@ -18,6 +18,7 @@ from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import finite
 from optuna_hdbo._core.outputs import inverse_yeo_johnson
+from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.outputs import warped_output
 from optuna_hdbo._core.outputs import without_failures
 from optuna_hdbo._core.outputs import without_penalties
@@ -76,6 +77,15 @@ def test_hardly_any_values_are_no_trouble(values: list[float]) -> None:
     assert np.isfinite(output(v)).all()
     assert np.isfinite(output.log_slope(v)).all()
     assert np.all(np.diff(output(np.sort(v))) >= 0.0)
+
+
+@pytest.mark.parametrize("difference", [5e-324, 1e-310, 1e-306, 1e-300])
+def test_a_deviation_is_never_rounded_to_zero(difference: float) -> None:
+    values = np.zeros(300)
+    values[7] = difference
+    y, shift, scale = standardise(values)
+    assert scale > 0.0
+    np.testing.assert_allclose(y * scale + shift, values, rtol=0.01, atol=1e-307)
 
 
 def test_records_are_read_as_they_were_written() -> None:
