@@ -317,6 +317,22 @@ def test_nothing_is_clipped() -> None:
     assert np.abs(embedding.unclipped(U)).max() <= 1.0 + 1e-6
 
 
+def test_what_is_asked_instead_of_a_known_point_is_not_clipped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ledger = Ledger.started(Domain.continuous(30), 1, lambda x: float(x[0] - x[1]))
+    method = ALEBO(d=4, n_init=3)
+    ledger.run(method, 3)
+    first = ledger.records[0].data[KEY]
+    embedding = spherical(ledger.domain, 4, first["key"])
+    known = embedding.coordinates(np.array([first["u"]]))[0]
+    monkeypatch.setattr(ALEBO, "_improve", lambda *_: known)
+    ledger.run(method, 2)
+    assert len(np.unique(ledger.X, axis=0)) == 6
+    U = np.array([record.data[KEY]["u"] for record in ledger.records])
+    assert np.abs(embedding.unclipped(U)).max() <= 1.0 + 1e-6
+
+
 def test_an_optimum_of_few_of_many_columns_is_found() -> None:
     ledger = Ledger.started(
         Domain.continuous(30), 1, lambda x: -float((x[3] - 0.6) ** 2 + (x[11] - 0.4) ** 2)

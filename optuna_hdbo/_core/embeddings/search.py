@@ -154,13 +154,17 @@ def settle(
     seen: Observations,
     memory: Memory,
     rng: np.random.Generator,
+    others: FloatArray | None = None,
 ) -> FloatArray:
     """Return a point that is not known, at coordinates u (d,) or others, and record its place.
 
     Many coordinates may have one point: where clipping cuts them off, and where columns are
-    discrete. Where the embedding has no other points, the point is next to it.
+    discrete. The ``others (m, d)`` are random ones if none are given. Where the embedding has no
+    other points, the point is next to it.
     """
-    U = rounded(np.concatenate([u[None], rng.random((N_OTHERS, embedding.d))]))
+    if others is None:
+        others = rng.random((N_OTHERS, embedding.d))
+    U = rounded(np.concatenate([u[None], others]))
     X = embedding.points(U)
     taken = {row.tobytes() for row in seen.known}
     for row, coordinates in zip(X, U, strict=True):

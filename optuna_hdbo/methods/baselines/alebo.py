@@ -30,6 +30,7 @@ from optuna_hdbo._core.embeddings.mahalanobis import fit
 from optuna_hdbo._core.embeddings.polytope import climb
 from optuna_hdbo._core.embeddings.polytope import spherical
 from optuna_hdbo._core.embeddings.polytope import walk
+from optuna_hdbo._core.embeddings.search import N_OTHERS
 from optuna_hdbo._core.embeddings.search import settle
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo.methods.base import Domain
@@ -110,8 +111,9 @@ class ALEBO(Method):
             mean, variance = (float(moment[0]) for moment in model.predict(y[None]))
             std = part.std_in_units(mean, math.sqrt(variance))
             report = {"predicted": part.in_units(mean), "std": std}
-        u = embedding.units(y[None])[0]
-        x = settle(embedding, u, Place(key, 0, ()), seen, memory, rng)
+        others = walk(embedding, np.zeros((N_OTHERS, embedding.d)), rng)
+        u, *more = embedding.units(np.concatenate([y[None], others]))
+        x = settle(embedding, u, Place(key, 0, ()), seen, memory, rng, np.array(more))
         return Suggestion(x, memory.kept or None, report)
 
     def _embedding(self, domain: Domain, key: int) -> Embedding:
