@@ -32,7 +32,6 @@ from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.columns import make_column
 from optuna_hdbo._study.space import REACH
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo._study.splits import learned
 
 
 class Looking(FakeSampler):
@@ -303,74 +302,3 @@ def test_rows_outside_need_what_other_rows_need() -> None:
     assert not space.is_close(far)
     assert space.extend({"y": 1.25}) is None
     assert SearchSpace({"x": FloatDistribution(0, 1)}, []).extend({"z": 1.0}) is None
-
-
-CHOSEN = {
-    "sgd": FloatDistribution(0.01, 1, log=True),
-    "adam": FloatDistribution(1e-5, 1e-3, log=True),
-}
-
-
-def rated(trial: optuna.Trial) -> float:
-    """The range of the rate depends on the choice; the second one is the better one."""
-    kind = trial.suggest_categorical("kind", list(CHOSEN))
-    d = CHOSEN[kind]
-    rate = math.log10(trial.suggest_float("rate", d.low, d.high, log=True))
-    other = sum((trial.suggest_float(f"x{i}", 0, 1) - 0.3) ** 2 for i in range(2))
-    return other + ((rate + 1) ** 2 / 10 + 0.2 if kind == "sgd" else 2 * (rate + 4.5) ** 2)
-
-
-SPLITTING = ["HDBOSampler", "GPUCBSampler", "TuRBOSampler"]
-
-
-@pytest.mark.parametrize("name", SPLITTING)
-def test_a_range_that_depends_on_a_choice_is_never_left(name: str) -> None:
-    study = optuna.create_study(sampler=getattr(optuna_hdbo, name)(seed=0))
-    study.optimize(rated, n_trials=affordable(40, 16))
-    for trial in study.trials[13:]:
-        suggestion = read_suggestion(trial)
-        assert suggestion is not None
-        assert suggestion.params["rate"] == trial.params["rate"]
-    if affordable(True, False):
-        assert study.best_value < 0.05
-        assert study.best_params["kind"] == "adam"
-
-
-@pytest.mark.parametrize("kind", ["float", "int"])
-def test_what_is_split_comes_together_again(kind: str) -> None:
-    low: BaseDistribution = FloatDistribution(0, 1) if kind == "float" else IntDistribution(1, 9)
-    high: BaseDistribution = (
-        FloatDistribution(2, 4) if kind == "float" else IntDistribution(50, 99)
-    )
-    both: BaseDistribution = FloatDistribution(0, 4) if kind == "float" else IntDistribution(1, 99)
-    had = dict(enumerate([low, high, low, low, high, low, high]))
-    choices = {n: {"c": 0 if had[n] == low else n % 2 + 1} for n in had}
-    split = learned("x", had, choices)
-    assert split is not None
-    assert [sorted(own) for _, own in split.ranges] == [[0], [1, 2]]
-    c = CategoricalDistribution(["p", "q", "r", "s"])
-    space = SearchSpace({"c": c, "x": both}, splits=[split])
-    assert len(space.domain) == 3
-    for u in np.random.default_rng(0).random((60, 3)):
-        params = space.decode(space.domain.canonical(space.domain.from_unit(u[None]))[0])
-        if params["c"] == "s":  # no trial has had it
-            assert params.keys() == {"c"}
-            continue
-        assert (low if params["c"] == "p" else high)._contains(float(params["x"]))
-        row = space.encode(params)
-        assert row is not None
-        assert space.decode(row) == params
-        assert space.from_json(space.to_json(params)) == params
-    drawn = [space.draw(np.random.default_rng(i)) for i in range(40)]
-    assert all(
-        (low if d["c"] == "p" else high)._contains(float(d["x"])) for d in drawn if "x" in d
-    )
-
-
-def test_ranges_that_no_choice_explains_have_one_column() -> None:
-    a, b = FloatDistribution(0, 1), FloatDistribution(0, 2)
-    mixed = {n: {"c": n % 2} for n in range(9)}
-    assert learned("x", dict(enumerate([a] * 4 + [b] * 5)), mixed) is None  # it changed in time
-    few = {n: {"c": n} for n in range(4)}
-    assert learned("x", dict(enumerate([a, b, a, b])), few) is None  # each choice once
-    assert learned("x", {n: (a, b)[n % 2] for n in range(9)}, {n: {} for n in range(9)}) is None

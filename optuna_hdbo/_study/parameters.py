@@ -226,10 +226,12 @@ class _Branches:
             for name in found
             if (split := self._ranges[name].split(name, self._choices)) is not None
         ]
-        self.splits = tuple(splits)
         found |= {split.name: all_joined([d for d, _ in split.ranges]) for split in splits}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self.rules = self._activity.rules(deciders)
+        # The rule of another parameter names a single column.
+        decide = {clause.name for rule in self.rules.values() for clause in rule}
+        self.splits = tuple(split for split in splits if split.name not in decide)
         last = sorted(self._complete)[-STALE:]
         recent = frozenset[str]().union(*(self._complete[number] for number in last))
         full = len(last) == STALE

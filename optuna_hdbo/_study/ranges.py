@@ -53,8 +53,8 @@ class Ranges:
 
     def split(self, name: str, choices: Mapping[int, Mapping[str, int]]) -> Split | None:
         """Return how the range depends on a choice, None where it does not; see ``learned``."""
-        first = self._distinct[0]
-        if len(self._distinct) == 1 or not all(_are_alike(d, first) for d in self._distinct):
+        first, every = self._distinct[0], self._by_number.values()
+        if len(self._distinct) == 1 or not all(_are_alike(d, first) for d in every):
             return None
         return learned(name, self._by_number, choices)
 

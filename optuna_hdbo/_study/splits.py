@@ -49,7 +49,10 @@ class Split:
         """Return the column of a configuration's choice, None for one that no trial has had."""
         if self.by not in params:
             return None
-        choice = deciders[self.by].to_internal_repr(params[self.by])
+        try:
+            choice = deciders[self.by].to_internal_repr(params[self.by])
+        except ValueError:  # a trial was added with another choice
+            return None
         return next((c for c, (_, own) in self.columns.items() if choice in own), None)
 
 
