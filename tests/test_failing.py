@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
+from optuna.trial import TrialState
 
 from optuna_hdbo._core import points
 from optuna_hdbo._study import history
@@ -119,3 +121,26 @@ def test_a_study_goes_on_alike_once_penalties_count_as_chance(
         resumed.sampler = SAMPLERS[name](seed=2)
         resumed.optimize(objective, 1)
     assert [t.params for t in resumed.trials] == [t.params for t in kept.trials]
+
+
+def branching(trial: optuna.Trial) -> float:
+    kind = trial.suggest_categorical("kind", ["a", "b", "c"])
+    k = trial.suggest_int(f"k{kind}", 1, 25)
+    return math.nan if kind == "a" and k >= 8 else {"a": 1, "b": 5, "c": 4}[kind] + k / 100
+
+
+def test_failed_trials_are_in_their_branch() -> None:
+    """Points of the startup have values in all columns, and their trials asked for some."""
+    sampler = SAMPLERS["HDBOSampler"](seed=1, n_startup_trials=12)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(branching, n_trials=affordable(34, 16))
+    space = sampler._space_of(sampler.infer_relative_search_space(study, study.ask()))
+    seen = sampler._history.read(study, study.trials[-1], space)
+    assert seen.failures is not None
+    np.testing.assert_array_equal(seen.failures.X, space.domain.canonical(seen.failures.X))
+    failed = [trial for trial in study.trials if trial.state == TrialState.FAIL]
+    assert len({trial.params["ka"] for trial in failed}) == len(failed)
+    for trial in failed:
+        row = space.encode(trial.params)
+        assert row is not None
+        assert sampler._history.is_taken(row)

@@ -96,7 +96,7 @@ class History:
         self._outside: set[int] = set()  # trials outside of the present ranges, but close
         self._n_far = 0
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
-        self._running: set[bytes] = set()
+        self._running_or_failed: set[bytes] = set()  # rows of what is active
         self._abandoned = Abandoned()
         self.n_abandoned = 0
 
@@ -171,7 +171,7 @@ class History:
     def is_taken(self, row: FloatArray) -> bool:
         """Tell whether any trial, finished or running when last read, has this row (D,)."""
         key = row.tobytes()
-        return key in self._tried or key in self._running
+        return key in self._tried or key in self._running_or_failed
 
     def _settle(self, trial: FrozenTrial, space: SearchSpace, signs: tuple[float, ...]) -> None:
         """Add a trial that will never change again."""
@@ -279,13 +279,14 @@ class History:
         for trial in running:
             suggestion = self._latest_suggestion(trial)
             row = space.encode(self._params_of(trial, suggestion, space))
-            if row is not None:
-                # Points of the startup have values in all columns.
-                pending.append(space.domain.canonical(row[None])[0])
+            pending += [] if row is None else [row]
             if suggestion is not None:
                 assert isinstance(records, list)
                 self._keep_record(records, trial, suggestion)
-        self._running = {row.tobytes() for row in pending} if pending else set()
+        # Points of the startup have values in all columns, whether their trials run or failed.
+        pending = space.canonical(pending)
+        failed = dict(zip(self._failed, space.canonical([*self._failed.values()]), strict=True))
+        self._running_or_failed = {row.tobytes() for row in (*pending, *failed.values())}
         n = self._n_finished
         pruned = np.zeros(n, dtype=np.bool_)
         numbers, values = self._numbers[:n], self._values[:n]
@@ -309,7 +310,7 @@ class History:
             values=values,
             numbers=numbers,
             pruned=pruned,
-            pending=np.array(pending) if pending else self._X[:0],
+            pending=np.array(pending).reshape(-1, self._X.shape[1]),
             constraints=constraints,
             records=records,
             step=step,
@@ -322,7 +323,7 @@ class History:
         )
         penalties = (values > told) | (told == -math.inf)
         lost = by_chance(space.domain, seen.X, penalties) if len(signs) == 1 else None
-        return seen.with_failures(space.domain, self._failed, lost)
+        return seen.with_failures(space.domain, failed, lost)
 
     def _params_of(
         self, trial: FrozenTrial, suggestion: StoredSuggestion | None, space: SearchSpace

@@ -220,6 +220,10 @@ class SearchSpace:
                 row[i] = position
         return row
 
+    def canonical(self, rows: Sequence[FloatArray]) -> list[FloatArray]:
+        """Return rows (D,) without what is not active in them."""
+        return [*self.domain.canonical(np.array(rows))] if rows and self.domain.gates else [*rows]
+
     def is_close(self, row: FloatArray) -> bool:
         """Tell whether no number of a row (D,) is further outside than :data:`REACH`."""
         numbers = row[~self.domain.categorical]
