@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 from datetime import timedelta
+from datetime import timezone
 
 import optuna
 import pytest
 from fakes import FakeSampler
 from optuna.trial import TrialState
+
+from optuna_hdbo._study.workers import Abandoned
 
 
 def study_with(n_finished: int, n_running: int, minutes: float) -> optuna.Study:
@@ -59,3 +62,28 @@ def test_many_quick_trials_at_once_are_not_mentioned(caplog: pytest.LogCaptureFi
     for _ in range(8):
         study.ask().suggest_float("x", 0.0, 1.0)
     assert not told(study, caplog)
+
+
+NOW = datetime(2026, 1, 1)
+
+
+@pytest.mark.parametrize("start", [datetime.min, NOW, NOW.astimezone(timezone.utc)])
+@pytest.mark.parametrize("end", [datetime.max, NOW, NOW.astimezone(timezone.utc)])
+def test_odd_times_are_no_trouble(start: datetime, end: datetime) -> None:
+    """With and without a zone, and far from any time that a clock shows."""
+    abandoned = Abandoned()
+    finished, running = (optuna.create_trial(value=1.0) for _ in range(2))
+    finished.datetime_start, finished.datetime_complete = start, end
+    running.datetime_start = start
+    abandoned.settle(finished)
+    assert abandoned.count([running], 1) in (0, 1)
+
+
+def test_times_with_and_without_a_zone_compare() -> None:
+    abandoned = Abandoned()
+    running = optuna.create_trial(value=1.0)
+    for zone in (None, timezone.utc):
+        running.datetime_start = datetime.now(zone) - timedelta(minutes=2)
+        assert abandoned.count([running], 1) == 1
+        running.datetime_start = datetime.now(zone)
+        assert abandoned.count([running], 1) == 0

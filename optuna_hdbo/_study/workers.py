@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import time
 import weakref
 from collections.abc import Sequence
 from datetime import datetime
-from datetime import timedelta
 from typing import Protocol
 
 from optuna.trial import FrozenTrial
 
 
-SHORT = timedelta(minutes=1)
-"""A trial that runs for less than this may still have its worker."""
+SHORT = 60.0
+"""A trial that runs for fewer seconds may still have its worker."""
 
 
 class Abandoned:
@@ -24,15 +24,26 @@ class Abandoned:
 
     def settle(self, trial: FrozenTrial) -> None:
         """Take in how long a finished trial took."""
-        self._longest = max(self._longest, trial.duration or SHORT)
+        start, end = _seconds(trial.datetime_start), _seconds(trial.datetime_complete)
+        if start is not None and end is not None:
+            self._longest = max(self._longest, end - start)
 
     def count(self, running: Sequence[FrozenTrial], n_trials: int) -> int:
         """Return their number, and 0 where they are not more than half of all trials."""
         if 2 * len(running) <= n_trials:
             return 0
-        since = datetime.now() - self._longest
-        n = sum(t.datetime_start is not None and t.datetime_start < since for t in running)
+        since = time.time() - self._longest
+        started = [_seconds(trial.datetime_start) for trial in running]
+        n = sum(start is not None and start < since for start in started)
         return n if 2 * n > n_trials else 0
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    """Return seconds since 1970, where there are some. Those with and without a zone compare."""
+    try:
+        return None if moment is None else moment.timestamp()
+    except (OverflowError, OSError, ValueError):  # far from 1970
+        return None
 
 
 class Forgetful(Protocol):
