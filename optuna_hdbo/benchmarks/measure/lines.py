@@ -49,16 +49,15 @@ class Lines:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    """Return the lines of a file. The last one may be half-written, and is left out then."""
+    """Return the lines of a file, without those that are half-written."""
     lines = []
-    texts = path.read_bytes().splitlines()
-    for number, text in enumerate(texts, 1):
+    for number, text in enumerate(path.read_bytes().splitlines(), 1):
         try:
             line = json.loads(text)
         except ValueError:
-            if 1 < number == len(texts):
+            if text.startswith(b"{"):
                 runner.say_incomplete(path, number)
-                break
+                continue
             line = None
         if not isinstance(line, dict):
             raise ValueError(f"{path} is no file of JSON lines. Pass another --out.")

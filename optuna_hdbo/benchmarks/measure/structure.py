@@ -113,9 +113,11 @@ def compare(
         "|---|---|---|---|---|---|---|---|",
     ]
     kept, every = Lines(out), []
-    for name in names:
+    made = {name: [structured.make(name, seed) for seed in seeds] for name in names}
+    for label in labels:
+        registry.parse(label)
+    for name, problems in made.items():
         for label in labels:
-            problems = [structured.make(name, seed) for seed in seeds]
             n = max(n for dim, n in TRIALS.items() if dim <= max(12, problems[0].dim))
             found = []
             for problem in problems:

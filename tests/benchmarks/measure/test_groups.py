@@ -124,7 +124,7 @@ def test_lines_of_other_things_are_refused(text: str, tmp_path: Path) -> None:
         Lines(out)
 
 
-def test_a_half_written_last_line_is_left_out(
+def test_half_written_lines_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out.jsonl"
@@ -135,3 +135,7 @@ def test_a_half_written_last_line_is_left_out(
     assert lines.get({"a": 2}, lambda: {"b": 3})["b"] == 3
     capsys.readouterr()
     assert json.loads(out.read_text().splitlines()[-1]) == {"a": 2, "b": 3}
+    again = Lines(out)  # the half-written one is in the middle now
+    assert again.get({"a": 2}, lambda: pytest.fail("it was known"))["b"] == 3
+    out.write_text('{"a": 1')
+    assert Lines(out).get({"a": 1}, lambda: {"b": 4})["b"] == 4

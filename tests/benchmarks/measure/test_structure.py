@@ -65,3 +65,15 @@ def test_the_command(
     lines = first.splitlines()
     assert lines[2].startswith("| friedman-12 | random | 20 | 2 |")
     assert lines[-1].startswith("| all |")
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [(["singles-12", "nope"], ["random"]), (["singles-12"], ["random", "nope"])],
+)
+def test_unknown_names_are_refused_before_anything_is_measured(
+    names: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(structure, "assess", lambda *_: pytest.fail("it was measured"))
+    with pytest.raises(ValueError, match="nope"):
+        structure.compare(names, labels, [0])
