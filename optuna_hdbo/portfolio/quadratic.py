@@ -79,6 +79,9 @@ class Quadratic(Method):
         self._fitted: tuple[bytes, TaylorKernel] | None = None
         self._built: tuple[Observations, _Model | None] | None = None
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_fitted": None, "_built": None}  # large, and made again
+
     def is_ready(self, domain: Domain, seen: Observations) -> bool:
         """Tell whether there is a model, and whether it explains what it has not seen."""
         model = self._model(domain, seen)

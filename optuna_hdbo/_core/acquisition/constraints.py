@@ -60,6 +60,9 @@ class ConstraintModels:
     name: str = ""
     _models: dict[str, Ensemble] = field(default_factory=dict, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_models": {}}  # as in Ensemble
+
     def fit(self, domain: Domain, seen: Observations, memory: Memory) -> Feasibility:
         """Return what is known of the constraints, with models fitted anew if that is due.
 

@@ -89,6 +89,9 @@ class EmbeddedSearch:
     )
     _drawn: dict[int, tuple[int, Embedding]] = field(default_factory=dict, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_queries": {}, "_drawn": {}}  # as in Ensemble
+
     def __post_init__(self) -> None:
         check_flags(ard=self.ard, priors=self.priors)
         check_integer("d", self.d, 1)

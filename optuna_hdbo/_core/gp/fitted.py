@@ -153,6 +153,10 @@ class FactorCache:
         self._factor: Factor | None = None
         self._at_once = 0
 
+    def __getstate__(self) -> dict[str, object]:
+        # A factor is made again from the observations. It is large, and may be changing just now.
+        return vars(FactorCache())
+
     def posterior(
         self, fitted: Fitted, X: FloatArray, y: FloatArray, pending: FloatArray
     ) -> Posterior:

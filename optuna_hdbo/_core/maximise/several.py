@@ -107,6 +107,9 @@ class SeveralQueries:
     n_cyc: int | None = None
     _models: dict[int, Ensemble] = field(default_factory=dict, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_models": {}}  # as in Ensemble
+
     def query(
         self,
         domain: Domain,

@@ -213,6 +213,10 @@ class Ensemble:
     head_start: float = HEAD_START
     _caches: dict[str, FactorCache] = field(default_factory=dict, init=False)
 
+    def __getstate__(self) -> dict[str, object]:
+        # Another thread may be adding to the caches, and a copy begins with empty ones.
+        return {**vars(self), "_caches": {}}
+
     def drawn(
         self, domain: Domain, seen: Observations, memory: Memory, rng: np.random.Generator
     ) -> Believed:
