@@ -29,7 +29,7 @@ from histories import PATIENCE
 from histories import THOROUGH
 from hypothesis.internal.conjecture import providers
 
-from optuna_hdbo.samplers.base import STRICT
+from optuna_hdbo.samplers.notices import STRICT
 
 
 # No test passes because a random point hid an exception, here or in a process started from here.

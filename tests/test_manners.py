@@ -89,9 +89,10 @@ def test_the_flag_of_the_evaluator_is_true_or_false() -> None:
         optuna_hdbo.GradISImportanceEvaluator(conditional="no")  # type: ignore[arg-type]
 
 
-def test_unknown_experts_are_named() -> None:
-    with pytest.raises(ValueError, match=r"experts must be names out of local, .*got \['lcoal"):
-        optuna_hdbo.HDBOSampler(experts=["global", "lcoal"])
+@pytest.mark.parametrize("unknown", ["lcoal", ["local"]])
+def test_unknown_experts_are_named(unknown: Any) -> None:
+    with pytest.raises(ValueError, match=r"experts must be names out of local, .*got .*l"):
+        optuna_hdbo.HDBOSampler(experts=["global", unknown])
 
 
 @pytest.mark.parametrize("name", ["baselines.DOOSampler", "methods.Loop", "visualization.report"])

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from exported import SAMPLERS
 from fakes import STORAGES
 from fakes import FakeMethod
 from fakes import FakeSampler
@@ -624,6 +625,53 @@ def test_strict_mode_raises_everything(answer: Answer) -> None:
         fail(answer)
 
 
+class TimeLimitError(Exception):
+    """What a user's own handler may raise."""
+
+
+def time_is_up(*_: object) -> None:
+    raise RuntimeError("time is up")
+
+
+def limit(step: int) -> Suggestion:
+    raise TimeLimitError
+
+
+def builtin_limit(step: int) -> Suggestion:
+    raise TimeoutError
+
+
+def handled(step: int) -> Suggestion:
+    signal.raise_signal(signal.SIGTERM)
+    return Suggestion(np.array([0.5, 0.5]))
+
+
+@pytest.mark.usefixtures("forgiving")
+@pytest.mark.parametrize("answer", [limit, builtin_limit, handled])
+def test_what_interrupts_a_method_reaches_the_user(answer: Answer) -> None:
+    before = signal.signal(signal.SIGTERM, time_is_up)
+    try:
+        with pytest.raises((TimeLimitError, TimeoutError, RuntimeError)):
+            fail(answer)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_settings_that_do_not_fit_are_refused_where_all_trials_are_pruned() -> None:
+    def pruned(trial: optuna.Trial) -> float:
+        trial.report(two_floats(trial), 0)
+        raise optuna.TrialPruned
+
+    class Picky(FakeMethod):
+        def validate(self, domain: Domain) -> None:
+            raise ValueError("decomposition names 'z', which is not a parameter")
+
+    study = optuna.create_study(sampler=MethodSampler(Picky(), seed=0, n_startup_trials=3))
+    with pytest.raises(ValueError, match="'z'"):
+        study.optimize(pruned, n_trials=6)
+    assert len(study.trials) == 4
+
+
 def test_settings_that_do_not_fit_the_space_are_refused_at_once() -> None:
     class Picky(FakeMethod):
         def validate(self, domain: Domain) -> None:
@@ -703,6 +751,14 @@ def test_pickles_stay_small() -> None:
     study.optimize(mixed_objective, n_trials=50)
     sampler.method.validated.clear()
     assert len(pickle.dumps(sampler)) <= size
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLERS))
+def test_models_are_not_pickled(name: str) -> None:
+    """They are read from the study again, and threads may be changing them."""
+    study = optuna.create_study(sampler=SAMPLERS[name](seed=0, n_startup_trials=3))
+    study.optimize(lambda t: sum(t.suggest_float(f"x{i}", 0, i) for i in range(1, 7)), n_trials=12)
+    assert len(pickle.dumps(study.sampler)) < 10_000
 
 
 # The package.

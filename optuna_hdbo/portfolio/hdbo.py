@@ -272,7 +272,7 @@ def _checked(experts: object) -> tuple[str, ...]:
             f"experts must be a list of names out of {', '.join(EXPERTS)}, or None, "
             f"but got {experts!r}."
         )
-    if unknown := [name for name in experts if name not in EXPERTS]:
+    if unknown := [name for name in experts if name not in list(EXPERTS)]:
         raise ValueError(f"experts must be names out of {', '.join(EXPERTS)}, but got {unknown}.")
     if len(set(experts)) < len(experts):
         raise ValueError(f"experts must name every expert once, but got {experts!r}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence
@@ -44,14 +43,12 @@ from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Extent
 from optuna_hdbo.samplers.notices import Notices
 from optuna_hdbo.samplers.notices import WithSettings
+from optuna_hdbo.samplers.notices import is_to_be_raised
 
 
 if TYPE_CHECKING:
     from optuna.study import Study
 
-
-STRICT = "OPTUNA_HDBO_STRICT"
-"""Environment variable; where it is ``1``, an exception in a method ends the study."""
 
 MAX_ROUNDS = 4
 """Attempts to get a point that no other worker has published in the meantime."""
@@ -210,12 +207,14 @@ class MethodSampler(WithSettings, BaseSampler):
             listed, self._listed = self._listed, None  # used once: the next one reads anew
             trials = listed[1] if listed is not None and listed[0] is trial else None
             seen = self._history.read(study, trial, space, trials)
-            self._validate(self._history.known)
+            asks = self._history.n_told >= max(self._n_startup_trials, 1)
+            # All trials may be pruned ones, which may not have asked for everything.
+            self._validate(self._history.known or (search_space if asks else {}))
             self._notices.abandoned(self._history.n_abandoned)
             self._notices.beyond(self.meant_for, len(space.domain), len(seen.values))
             if seen.constraints.shape[1] and not self.supports_constraints:
                 self._notices.constraints()
-            if self._history.n_told >= max(self._n_startup_trials, 1):
+            if asks:
                 return self._ask(study, trial, space, seen)
             if self._independent_sampler is not None:
                 return {}
@@ -288,7 +287,7 @@ class MethodSampler(WithSettings, BaseSampler):
         """Return the method's point, or a random one where the method fails.
 
         A numerical failure costs a line in the log. Any other exception is a bug: its traceback
-        is logged, once per sampler. With the environment variable :data:`STRICT` both are raised.
+        is logged, once per sampler. See :func:`is_to_be_raised` for what is raised.
         """
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
@@ -297,7 +296,7 @@ class MethodSampler(WithSettings, BaseSampler):
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON
         except Exception as error:
-            if os.environ.get(STRICT) == "1":
+            if is_to_be_raised(error):
                 raise
             self._notices.failure(seen.step, error)
             params, stored = self._draw(space, seen.step)

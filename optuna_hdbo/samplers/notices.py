@@ -5,6 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import os
+import signal
+import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from collections.abc import Mapping
@@ -28,6 +32,12 @@ _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity 
 NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
 """What computations may raise on unfavourable data; any other exception is a bug."""
 
+STRICT = "OPTUNA_HDBO_STRICT"
+"""Environment variable; where it is ``1``, an exception in a method ends the study."""
+
+OWN = sys.stdlib_module_names | {"llvmlite", "numba", "numpy", "optuna", "optuna_hdbo", "scipy"}
+"""Modules whose exceptions a computation may raise."""
+
 MAX_WARNINGS = 10
 """At most this many parameters are warned about."""
 
@@ -44,6 +54,20 @@ NO_CONSTRAINTS_FUNC = (
     "{} has no setting constraints_func, but got {!r}. Call trial.set_constraint(name, value) in "
     "the objective instead, where a value of at most 0 is feasible. That takes Optuna 5."
 )
+
+
+def is_to_be_raised(error: Exception) -> bool:
+    """Tell whether an exception in a method must reach the user, as all do with :data:`STRICT`.
+
+    It may have come up during a computation, and not by it: that of a time limit, say. Signals are
+    handled wherever the program is.
+    """
+    root = type(error).__module__.partition(".")[0]
+    if os.environ.get(STRICT) == "1" or isinstance(error, TimeoutError) or root not in OWN:
+        return True
+    handlers = [signal.getsignal(number) for number in signal.valid_signals()]
+    codes = {getattr(inspect.unwrap(h), "__code__", None) for h in handlers if callable(h)}
+    return any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 class WithSettings:
