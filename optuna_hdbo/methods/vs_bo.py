@@ -233,7 +233,7 @@ class VSBO:
         feasibility = self._constraints.fit(domain, seen, memory)
         best_value = None  # columns outside of the model contributed to it: improve on the mean
         if not self.priors and feasibility.feasible.any():
-            best_value = float(feasibility.merit.max())
+            best_value = feasibility.or_pending(float(feasibility.merit.max()), posterior)
         improvement = feasibility.improvement(posterior, best_value)
         best = good_points(seen.X, feasibility.merit)
         return maximise(improvement, domain, best, known, rng)

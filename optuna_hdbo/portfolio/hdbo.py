@@ -25,6 +25,7 @@ from optuna_hdbo.portfolio.outliers import without_outliers
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
 from optuna_hdbo.portfolio.panel import Panel
+from optuna_hdbo.portfolio.panel import is_under_way
 from optuna_hdbo.portfolio.panel import may_refine
 from optuna_hdbo.portfolio.quadratic import Quadratic
 from optuna_hdbo.portfolio.scales import KEY
@@ -187,9 +188,10 @@ class HDBO:
         if few.EXPERT in self.names:
             short = few.next_search(domain, seen, turn, memory)
             if short is not None:
-                return short.suggest(domain, seen, rng)
-            query = focused.next_query(domain, seen, turn, memory, rng)
-            if query is not None:
+                query: Suggestion | None = short.suggest(domain, seen, rng)
+            else:
+                query = focused.next_query(domain, seen, turn, memory, rng)
+            if query is not None and not is_under_way(domain, query.x, seen):
                 return query
         return restart.next_search(domain, seen, turn, memory)
 

@@ -103,7 +103,7 @@ class Panel:
             expert = self.experts[name]
             suggestion = expert.suggest(domain, shown_to(expert, seen), streams)
             near = refines(domain, suggestion.x, best, share)
-            pending = any(refines(domain, suggestion.x, x, share) for x in seen.pending)
+            pending = is_under_way(domain, suggestion.x, seen, share)
             said = suggestion.record or {}
             fits |= {key: data for key, data in said.items() if _is_of_fit(key)}
             first = first or name
@@ -171,6 +171,11 @@ def refines(domain: Domain, x: FloatArray, best: FloatArray, share: float = 1.0)
     """
     distance = share * math.sqrt(float(((x - best) ** 2).mean()))
     return distance < REFINED and not bool(domain.discrete.all())
+
+
+def is_under_way(domain: Domain, x: FloatArray, seen: Observations, share: float = 1.0) -> bool:
+    """Tell whether a query at x (D,) hardly differs from a pending point, see :func:`refines`."""
+    return any(refines(domain, x, other, share) for other in seen.pending)
 
 
 def _far_from(domain: Domain, seen: Observations, rng: np.random.Generator) -> FloatArray:

@@ -7,6 +7,7 @@ al. 2014), and as long as nothing feasible is known, that probability alone is m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace
@@ -70,9 +71,23 @@ class Feasibility:
         modelled = self.modelled(posterior)
         if modelled.any():
             best = float(posterior.fitted_values()[modelled].max())
-            pending = self.admissible(posterior.X[len(posterior.y) :])
-            return max(best, float(posterior.mean(pending).max())) if len(pending) else best
+            return self.or_pending(best, posterior)
         return float(self.merit[self.feasible].max()) if self.feasible.any() else None
+
+    def or_pending(
+        self,
+        best: float,
+        posterior: Posterior,
+        counts: Callable[[FloatArray], BoolArray] | None = None,
+    ) -> float:
+        """Return a value or, where it is larger, what is expected at a pending point.
+
+        Only pending points that should be feasible count, and for which ``counts`` is true.
+        """
+        pending = self.admissible(posterior.X[len(posterior.y) :])
+        if counts is not None:
+            pending = pending[counts(pending)]
+        return max(best, float(posterior.mean(pending).max())) if len(pending) else best
 
     def admissible(self, X: FloatArray) -> FloatArray:
         """Return those of some points (m, D) that should be feasible, by the posterior means."""

@@ -176,12 +176,14 @@ class Step:
     ) -> FloatArray:
         """Return the point of the largest expected improvement on the observation in a row.
 
-        ``level`` is what the posterior's values are less than the observed ones.
+        What is expected at pending points in the box is to be improved on, too. ``level`` is what
+        the posterior's values are less than the observed ones.
         """
         region = Region.around(domain, seen.X[row], LENGTH, self._lengthscales(domain))
         feasibility = ConstraintModels().fit(domain, seen, self.memory)
+        own = float(seen.y[row]) - level
         acquisition = region.view_feasibility(feasibility).improvement(
-            region.view(posterior), float(seen.y[row]) - level
+            region.view(posterior), feasibility.or_pending(own, posterior, region.contains)
         )
         free = np.zeros(len(domain), np.bool_)
         free[self.columns] = True
