@@ -136,6 +136,7 @@ def repeated(values: Sequence[float], *, share: float = 0.5, n: int = 40) -> Obs
         (None, study(0.3), None),
         (None, study(0.3, share=0.5 * noise.DOUBTFUL_SHARE), False),
         (None, study(0.3, n=noise.LEAST_UNTOLD_OBSERVATIONS - 1), False),
+        (None, replace(study(0.3), records=[]), False),  # no fit is in doubt
         (None, repeated([0.3]), None),  # one difference does not tell how large the noise is
         (None, repeated([1e-5]), False),
         (None, repeated([0.3, -0.4]), True),
