@@ -111,6 +111,103 @@ def test_lines_lead_from_step_to_step(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found[EARLY] == pytest.approx(np.minimum(c * (a * values[EARLY] + b) + d, best))
 
 
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[FloatArray, FloatArray]]:
+    """Return what is to be smoothed, values and variances; it stays as it is."""
+    found: list[tuple[FloatArray, FloatArray]] = []
+
+    def recorded(
+        domain: Domain, X: FloatArray, values: FloatArray, variances: FloatArray
+    ) -> FloatArray:
+        found.append((values, variances))
+        return values
+
+    monkeypatch.setattr(curves, "smoothed", recorded)
+    return found
+
+
+def test_errors_add_up_from_step_to_step(asked: list[tuple[FloatArray, FloatArray]]) -> None:
+    X, _, values, pruned, reports = halved(noise=0.2)
+    curves.final_values(DOMAIN, X, values, pruned, reports)
+    before = reports[: EARLY.start]
+    first = curves.line(before[:, 0], before[:, 1])[2]
+    slope, _, second = curves.line(reports[DONE, 1], values[DONE])
+    assert abs(slope - 1.0) > 0.01
+    variances = asked[0][1]
+    assert variances[DONE].tolist() == [0.0] * N_DONE  # known final values have no error
+    assert variances[LATE] == pytest.approx(second**2)
+    assert variances[EARLY] == pytest.approx((slope * first) ** 2 + second**2)
+
+
+def test_lines_of_few_trials_may_be_off_by_as_much_as_values_differ(
+    asked: list[tuple[FloatArray, FloatArray]],
+) -> None:
+    """Three trials that agree with each other say little."""
+    n, n_pairs = 12, curves.FEWEST - 1
+    X, values = np.random.default_rng(0).random((n, 3)), np.linspace(1.0, 2.0, n)
+    pruned = np.arange(n) == n - 1
+    reports = np.full((n, 1), np.nan)
+    reports[:n_pairs, 0], reports[-1, 0] = values[:n_pairs] - 0.5, 1.0
+    values[-1] = 1.0
+    found = curves.final_values(DOMAIN, X, values, pruned, reports)
+    assert found[-1] == pytest.approx(1.5)
+    assert asked[0][1][-1] == pytest.approx(values[:-1].var())
+
+
+def test_values_are_smoothed_without_those_far_worse(
+    asked: list[tuple[FloatArray, FloatArray]],
+) -> None:
+    X, _, values, pruned, reports = halved()
+    usual = values[DONE].max() - np.quantile(values[DONE], 0.25)
+    values[0] = values[DONE].max() - 20.0 * usual  # no penalty yet
+    found = curves.final_values(DOMAIN, X, values, pruned, reports)
+    assert asked[0][0].min() == pytest.approx(curves.floor(values[DONE]))
+    assert asked[0][0].max() <= values[DONE].max()
+    assert found[0] == values[0]
+
+
+@pytest.mark.parametrize("n_known", [curves.FEWEST - 1, N_DONE], ids=["few", "smoothed"])
+def test_no_pruned_trial_is_better_than_the_best_completed_one(
+    monkeypatch: pytest.MonkeyPatch, n_known: int
+) -> None:
+    monkeypatch.setattr(curves, "smoothed", lambda domain, X, values, variances: values + 9.0)
+    n = n_known + 2
+    X, values = np.random.default_rng(0).random((n, 3)), np.linspace(1.0, 2.0, n)
+    pruned = np.arange(n) >= n_known
+    reports = values[:, None] - 0.5
+    values[pruned] = reports[pruned, 0] = [1.8, 0.6]
+    found = curves.final_values(DOMAIN, X, values, pruned, reports)
+    best = values[:n_known].max()
+    assert found[:n_known].tolist() == values[:n_known].tolist()
+    assert found[n_known] == best
+    assert found[-1] <= best
+
+
+def test_a_line_leads_to_the_first_step_that_enough_trials_have_reported() -> None:
+    told = np.full((6, 4), np.nan)
+    told[:, 0] = np.arange(6.0)
+    told[:2, 1], told[: curves.FEWEST, 2], told[:, 3] = 1.0, 2.0, 3.0
+    pairs, to = curves._pairs(told, 0)
+    assert to == 2
+    assert pairs.tolist() == [[float(i), 2.0] for i in range(curves.FEWEST)]
+    told[:, 3] = np.nan
+    told[:2, 2:] = np.nan
+    assert curves._pairs(told, 0)[1] == 1  # two of them have reported at each of both
+    told[2, 2], told[3, 1] = np.nan, 1.0
+    assert curves._pairs(told, 0)[1] == 1
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_infinite_reports_are_none(infinite: float) -> None:
+    X, _, values, pruned, reports = halved()
+    without, spoilt = reports.copy(), reports.copy()
+    without[[0, 1], [0, 1]] = np.nan
+    spoilt[[0, 1], [0, 1]] = infinite
+    expected = curves.final_values(DOMAIN, X, values, pruned, without)
+    found = curves.final_values(DOMAIN, X, values, pruned, spoilt)
+    assert found.tolist() == expected.tolist()
+
+
 def test_smoothing_takes_out_errors_of_reports() -> None:
     X, true, values, pruned, reports = halved(seed=3, noise=0.2)
     found = curves.final_values(DOMAIN, X, values, pruned, reports)
