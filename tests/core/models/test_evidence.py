@@ -15,6 +15,7 @@ from optuna_hdbo._core.gp.posterior import Factor
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.models.evidence import FORGETTING
 from optuna_hdbo._core.models.evidence import MOST_NATS
+from optuna_hdbo._core.models.evidence import MOST_SQUARE
 from optuna_hdbo._core.models.evidence import Evidence
 from optuna_hdbo._core.models.evidence import one_step_ahead
 from optuna_hdbo._core.models.evidence import shares
@@ -70,6 +71,30 @@ def test_evidence_forgets_and_is_the_same_in_one_go() -> None:
     assert evidence.nats == pytest.approx(float(weights @ np.clip(gains, -MOST_NATS, MOST_NATS)))
     assert evidence.weight == pytest.approx(float(weights.sum()))
     assert Evidence(1.0, 2.0, 3.0).after(posterior, N, plain, plain) == Evidence(1.0, 2.0, 3.0)
+
+
+def test_a_surprise_counts_only_so_much() -> None:
+    plain = observations()
+    posterior = posterior_of(plain, noise=1e-4)
+    gains, squares = one_step_ahead(posterior, N_FITTED, plain, plain)
+    assert gains.min() < -MOST_NATS
+    assert squares.max() > MOST_SQUARE
+    evidence = Evidence().after(posterior, N_FITTED, plain, plain)
+    weights = FORGETTING ** np.arange(len(gains))[::-1]
+    assert evidence.nats == pytest.approx(float(weights @ np.clip(gains, -MOST_NATS, MOST_NATS)))
+    assert evidence.squares == pytest.approx(float(weights @ np.minimum(squares, MOST_SQUARE)))
+
+
+def test_of_the_modelled_observations_those_after_the_fit_are_predicted() -> None:
+    plain, rows = observations(), np.array([0, 1, 3, 4, 6, 8, 9, 10, 12, 13])
+    kernel, X, y = make_kernel(DOMAIN, noise=0.1), plain.X[rows], plain.y[rows]
+    posterior = Posterior(Factor(kernel, X), y, rows)
+    _, squares = one_step_ahead(posterior, N_FITTED, plain, plain)
+    expected = []
+    for i in np.flatnonzero(rows >= N_FITTED):
+        mean, var = Posterior(Factor(kernel, X[:i]), y[:i]).predict(X[i : i + 1])
+        expected.append((y[i] - mean[0]) ** 2 / (var[0] + 0.1))
+    assert squares == pytest.approx(np.array(expected))
 
 
 def test_units_do_not_matter() -> None:
