@@ -5,6 +5,7 @@ from __future__ import annotations
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from histories import CONDITIONAL
 from histories import DOMAINS
 from histories import make_domain
 from hypothesis import given
@@ -99,6 +100,14 @@ def test_a_point_outside_is_not_contained() -> None:
     region = Region.around(Domain.continuous(2), np.array([0.5, 0.5]), 0.2, np.ones(2))
     assert region.contains(np.array([[0.5, 0.55], [0.5, 0.7]])).tolist() == [True, False]
     assert region.inward(np.array([[0.5, 0.7]]))[0, 1] == pytest.approx(1.5)
+
+
+def test_a_region_contains_points_of_the_branch_of_its_centre_only() -> None:
+    X = CONDITIONAL.sample(np.random.default_rng(0), 200)
+    region = Region.around(CONDITIONAL, X[0], 2.0, np.ones(len(CONDITIONAL)))  # all of it
+    same = (X[:, CONDITIONAL.deciding] == X[0, CONDITIONAL.deciding]).all(axis=1)
+    assert 1 < same.sum() < len(X)
+    assert region.contains(X).tolist() == same.tolist()
 
 
 def test_a_cube_is_pushed_inward() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import hypothesis.strategies as st
@@ -65,6 +66,11 @@ def test_trials_of_others_are_no_queries_but_set_the_mark() -> None:
     assert run.centre == 1
 
 
+def test_the_first_run_is_around_the_best_point_whoever_asked_for_it() -> None:
+    assert follow(study([0.0, 1.0, 5.0], {1: first(0)}), RULE).run.centre == 2
+    assert follow(study([0.0, 5.0, 1.0], {1: first(0)}), RULE).run.centre == 1
+
+
 def test_running_queries_do_not_count_and_failed_ones_do() -> None:
     regions = {i: first(0) for i in range(2, 7)}
     states: dict[int, State] = {6: "running"}
@@ -108,6 +114,28 @@ def test_a_later_run_counts_its_own_points_only() -> None:
     assert (life.run.number, life.run.root, life.run.centre) == (1, root, n + 1)
     assert (life.run.n_successes, life.run.n_failures) == (1, 0)
     assert life.ends == [0]
+
+
+def test_the_first_run_has_ended_at_what_was_best_before_the_next_one() -> None:
+    seen = ended()
+    n = len(seen.values)
+    regions = {i: first(0) for i in range(1, n)} | {n: {"run": 1, "root": 3}}
+    life = follow(study([*seen.values, 20.0], regions), RULE)
+    assert life.ends == [0]
+    assert life.run.centre == n
+
+
+@pytest.mark.parametrize(("distance", "begins"), [(0.99, False), (1.01, True)])
+@pytest.mark.parametrize("n_columns", [1, 16])
+def test_elsewhere_means_as_far_in_every_column_however_many_there_are(
+    n_columns: int, distance: float, begins: bool
+) -> None:
+    seen = ended()
+    X = np.full((len(seen.values), n_columns), 0.4)
+    X[3:] += distance * ELSEWHERE
+    seen = replace(seen, X=X)
+    life = follow(seen, RULE, 2)
+    assert (next_run(seen, life, RULE) is not None) == begins
 
 
 @pytest.mark.parametrize(("n", "goes_back"), [(LONG - 1, False), (LONG, True)])
