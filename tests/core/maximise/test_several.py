@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -255,3 +256,38 @@ def test_more_than_three_objectives() -> None:
     x, models = queries.query(domain, seen, Memory(), np.random.default_rng(0), ConstraintModels())
     assert len(models) == 4
     assert ((x >= 0.0) & (x <= 1.0)).all()
+
+
+def test_only_pending_points_that_should_be_feasible_are_improved_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(0).random((20, 2))
+    pending = np.array([[0.1, 0.5], [0.9, 0.5]])
+    seen = Observations.from_arrays(X, X[:, 0], pending=pending)
+    seen = replace(seen, objectives=X.copy(), signs=(1.0, 1.0), constraints=X[:, :1] - 0.5)
+    improvement, asked = several._improvement, []
+
+    def recorded(models: Any, on_front: Any, pending: Any, rng: Any, *, far: bool) -> Any:
+        asked.append(pending.tolist())
+        return improvement(models, on_front, pending, rng, far=far)
+
+    monkeypatch.setattr(several, "_improvement", recorded)
+    query(seen, Domain.continuous(2), 1)
+    assert asked == [[[0.1, 0.5]]]
+
+
+@pytest.mark.parametrize(("n_best", "n"), [(1, 5), (5, 5), (8, 8)])
+def test_searches_begin_at_the_whole_front_and_at_five_points_at_least(
+    n_best: int, n: int
+) -> None:
+    X = np.arange(20.0)[:, None]
+    merit = np.where(X[:, 0] < n_best, 0.0, -X[:, 0])
+    found = several._centres(X, merit, np.random.default_rng(0))
+    assert sorted(found[:, 0]) == list(range(n))
+    assert sorted(found[:n_best, 0]) == list(range(n_best))  # in random order
+
+
+def test_the_reference_point_of_a_single_best_point_has_the_scale_of_all_values() -> None:
+    Y = np.array([[2.0, 70.0], [0.0, 30.0], [1.0, 20.0]])
+    found = reference_point(Y[:1], Y, far=False)
+    assert found == pytest.approx([2.0 - several.BEYOND * 2.0, 70.0 - several.BEYOND * 50.0])
