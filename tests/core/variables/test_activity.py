@@ -183,3 +183,26 @@ def test_one_trial_alone_proves_nothing_about_a_choice_of_many() -> None:
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_no_rule_is_needed_for_what_every_trial_has(n: int) -> None:
     assert learned([({"a": float(i % 2), "x": 1.0}, True) for i in range(n)]) == {}
+
+
+def test_parameters_that_always_come_together_do_not_decide_about_each_other() -> None:
+    activity = Activity()
+    for i in range(20):
+        kind = {"kind": float(i % 2)}
+        both = {"a": float(i % 3), "b": float(i % 5)} if i % 2 else {}
+        activity.take_in({**kind, **both}, complete=True)
+    rules = activity.rules({"kind": False, "a": True, "b": True})
+    decided_by = {name: {clause.name for clause in rule} for name, rule in rules.items()}
+    assert decided_by == {"a": {"kind"}, "b": {"kind"}}
+
+
+def test_of_equally_long_rules_that_of_the_more_common_parameter_holds() -> None:
+    activity = Activity()
+    for i in range(12):
+        activity.take_in({"z": 0.0}, complete=True)
+        activity.take_in({"z": 1.0, "a": float(i % 3), "x": 0.5}, complete=True)
+    activity.take_in({"z": 1.0, "a": 0.0}, complete=False)
+    by_a = Clause("a", frozenset([0.0, 1.0, 2.0]), frozenset())
+    by_z = Clause("z", frozenset([1.0]), frozenset([0.0]))
+    assert by_a.bits(ordered=False) == by_z.bits(ordered=True)
+    assert activity.rules({"a": False, "z": True})["x"] == (by_z,)
