@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import optuna
@@ -142,3 +143,17 @@ def test_many_ranges_of_mixed_kinds_are_no_split() -> None:
         )
         study.add_trial(trial)
     assert "c" in study.ask({"c": CategoricalDistribution(names)}).params
+
+
+@pytest.mark.parametrize("unknown", ["c", ["a"], 10**400])
+@pytest.mark.parametrize("high", [1, 2])
+def test_an_unknown_choice_that_was_enqueued_costs_one_trial(unknown: Any, high: int) -> None:
+    def ranged(trial: optuna.Trial) -> float:
+        choice = trial.suggest_categorical("c", ["a", "b"])
+        return trial.suggest_float("x", 0, 1 if choice == "a" else high)
+
+    study = optuna.create_study(sampler=optuna_hdbo.HDBOSampler(seed=0, n_startup_trials=5))
+    study.optimize(ranged, n_trials=9)
+    study.enqueue_trial({"c": unknown, "x": 0.5})
+    study.optimize(ranged, n_trials=3, catch=Exception)
+    assert [trial.state for trial in study.trials[10:]] == [TrialState.COMPLETE] * 2

@@ -292,7 +292,7 @@ class Choices:
     def encode(self, value: Any) -> float | None:
         try:
             return self._places[self.index(value)]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return None
 
     extend = encode

@@ -51,7 +51,7 @@ class Split:
             return None
         try:
             choice = deciders[self.by].to_internal_repr(params[self.by])
-        except ValueError:  # a trial was added with another choice
+        except (TypeError, ValueError, OverflowError):  # another choice was enqueued or added
             return None
         return next((c for c, (_, own) in self.columns.items() if choice in own), None)
 

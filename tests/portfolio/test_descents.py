@@ -13,6 +13,8 @@ from searches import said
 from searches import wide
 from searches import with_later
 
+from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -62,3 +64,30 @@ def test_random_points_do_not_count_as_slow_queries() -> None:
         own = [4.0, 1.0, 2.0, *[3.0] * n_flat, 5.1]
         began = next_search(domain, with_later(seen, 0.4, own)).began
         assert (began == n) is goes_on
+
+
+def test_pending_points_in_its_box_are_to_be_improved_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Others are elsewhere: what is expected there says nothing about this search."""
+    domain, seen = wide(FEW_OF_MANY)
+    step = few.next_step(domain, seen, Memory(seen.records))
+    assert step is not None
+    row, level = int(np.argmax(seen.values)), 0.3
+    inside, outside = seen.X[row] + 1e-3, seen.X[row].copy()
+    outside[:3] += np.where(outside[:3] < 0.5, 0.5, -0.5)
+    asked: list[float] = []
+    improvement = Feasibility.improvement
+
+    def recorded(self: Any, posterior: Any, incumbent: float) -> Any:
+        asked.append(incumbent)
+        return improvement(self, posterior, incumbent)
+
+    monkeypatch.setattr(Feasibility, "improvement", recorded)
+    for pending in ([], [outside], [inside], [inside, outside]):
+        told = replace(seen, pending=np.array(pending).reshape(-1, len(domain)))
+        posterior = FactorCache().posterior(step.fitted, seen.X, seen.y, told.pending)
+        monkeypatch.setattr(type(posterior), "mean", lambda self, X: np.full(len(X), 50.0))
+        step.best(domain, told, posterior, row, np.random.default_rng(0), level)
+    assert asked[:2] == [float(seen.y[row]) - level] * 2
+    assert asked[2:] == [50.0] * 2

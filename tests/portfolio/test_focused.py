@@ -20,6 +20,7 @@ from optuna_hdbo._core.gp.fitted import FactorCache
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
+from optuna_hdbo._core.streams import Streams
 from optuna_hdbo.methods.base import Suggestion
 from optuna_hdbo.portfolio import credit
 from optuna_hdbo.portfolio.credit import FEW_COLUMNS
@@ -193,3 +194,19 @@ def test_the_portfolio_focuses_queries_of_its_local_expert(
     experts = ["global", "local"] if local else ["global"]
     asked = ledger.run(HDBO(experts=experts), affordable(4, 2))
     assert all((s.record or {}).get(focused.KEY, False) is local for s in asked)
+
+
+def test_the_portfolio_asks_others_where_a_focused_query_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(zoom, "next_zoom", lambda *args: None)
+    domain = make_domain(*[None] * 24)
+    ledger = Ledger.started(domain, 30, lambda x: float(-((x[:2] - 0.4) ** 2).sum()))
+    x = domain.snap(np.full((1, 24), 0.3))[0]
+    ledger.keep(Suggestion(x, {credit.KEY: "global", **fit_of(domain, [0.5] * 2 + [1e3] * 22)}))
+    ledger.observe(x)
+    there = np.full(24, 0.7)
+    monkeypatch.setattr(few.Step, "best", lambda *args: there)
+    for pending, own in ([], True), ([there + 1e-4], False):
+        told = HDBO().suggest(domain, ledger.seen(pending), Streams(0))
+        assert ((told.record or {}).get(focused.KEY) is True) is own
