@@ -527,19 +527,17 @@ def opinions_if(value: Callable[[float], float]) -> dict[str, list[float]]:
     return found
 
 
-def test_opinions_that_are_sure_of_nothing_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opinions_are_no_further_apart_than_the_values() -> None:
+    """A model that warps three values would undo its standard deviation to 1e10 and more."""
     study = optuna.create_study(sampler=HDBOSampler(seed=0))
     study.optimize(
         lambda t: math.exp(5.0 * t.suggest_float("x", 0, 1)) + t.suggest_float("y", 0, 1),
         n_trials=4,
     )
-    told = explain(study, 3).facts["opinions"]
+    found = explain(study, 3).facts["opinions"]
     values = [trial.value for trial in study.trials[:3]]
-    monkeypatch.setattr(opinions, "MOST_UNSURE", math.inf)
-    every = explain(study, 3).facts["opinions"]
-    assert told.keys() < every.keys()
-    assert max(std for _, std in told.values()) <= 10.0 * np.ptp(values)
-    assert min(every[words][1] for words in every.keys() - told.keys()) > 1e10
+    assert len(found) == 6
+    assert max(std for _, std in found.values()) <= 2.0 * np.ptp(values)
 
 
 def test_pooled_lengthscales_have_an_opinion() -> None:

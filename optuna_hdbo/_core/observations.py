@@ -239,7 +239,7 @@ class Observations:
         """Return a value of ``y`` in the objective's units."""
         value = y * self.scale + self.shift
         if self.output is not None:
-            value = float(self.output.inverse(np.array([value]))[0])
+            value = self.output.undone(value, self.values)
         return self.sign * value
 
     def std_in_units(self, y: float, std: float) -> float:

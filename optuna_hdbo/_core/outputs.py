@@ -188,6 +188,15 @@ class Output:
         u = inverse_yeo_johnson(y * self.scale + self.shift, self.power)
         return np.asarray(np.clip(self.centre + self.width * u, -_LARGEST, _LARGEST), np.float64)
 
+    def undone(self, y: float, told: FloatArray) -> float:
+        """Return the value that is transformed to y, where transformed values ``told (n,)`` exist.
+
+        The transformation has a bound, near which it is undone to any number. So what is returned
+        is at least the worst value, and better than the best by no more than the range of all.
+        """
+        value, low, high = self.inverse(np.array([y, told.min(), told.max()])).tolist()
+        return float(min(max(value, low), high + (high - low)))
+
     def to_json(self) -> dict[str, float]:
         """Return a JSON object; numbers are kept to six digits.
 

@@ -35,10 +35,6 @@ if TYPE_CHECKING:
 LEAST_KNOWN = 3
 """With fewer values known, the models only repeat their priors."""
 
-MOST_UNSURE = 10.0
-"""Ranges of the known values that a standard deviation may have. A model that warps a few values
-may have a larger one, which says nothing."""
-
 
 def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str, list[float]]:
     """Return the expected value and its standard deviation under each belief, in words.
@@ -62,7 +58,7 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
     rows = modelled_rows(standardise(values)[0])
     if rows is not None:
         X, values = X[rows], values[rows]
-    n, most = len(values), MOST_UNSURE * float(np.ptp(values))
+    n = len(values)
     seen = Observations(
         X=X,
         values=values,
@@ -74,11 +70,10 @@ def opinions(study: Study, queries: list[Query], trial: FrozenTrial) -> dict[str
         skewed=skewed,
     )
     with one_blas_thread():
-        told = {
+        return {
             in_words(belief): _opinion(space, seen, belief, x)
             for belief in suited(POOLED_BELIEFS, space.domain)
         }
-    return {words: opinion for words, opinion in told.items() if opinion[1] <= most}
 
 
 def _opinion(space: SearchSpace, seen: Observations, belief: Belief, x: np.ndarray) -> list[float]:

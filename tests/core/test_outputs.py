@@ -79,6 +79,17 @@ def test_hardly_any_values_are_no_trouble(values: list[float]) -> None:
     assert np.all(np.diff(output(np.sort(v))) >= 0.0)
 
 
+@pytest.mark.parametrize("power", [-1.0, 0.5, 3.0])
+def test_what_is_undone_is_close_to_what_is_known(power: float) -> None:
+    output = Output(centre=-100.0, width=50.0, power=power)
+    values = np.array([-500.0, -120.0, -90.0, 0.0])
+    told = output(values)
+    for y, value in zip(told, values, strict=True):
+        assert output.undone(float(y), told) == pytest.approx(value)
+    assert output.undone(-1e3, told) == pytest.approx(-500.0)
+    assert output.undone(1e3, told) == pytest.approx(500.0)
+
+
 @pytest.mark.parametrize("difference", [5e-324, 1e-310, 1e-306, 1e-300])
 def test_a_deviation_is_never_rounded_to_zero(difference: float) -> None:
     values = np.zeros(300)
