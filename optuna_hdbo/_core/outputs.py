@@ -34,12 +34,14 @@ QUARTILES, BEST_FIFTH = (0.25, 0.5, 0.75), (0.8, 0.9, 0.96)
 SKEWED = 30.0
 """Range of the worse half of skewed values, in multiples of that of the better half."""
 
-FAR = 30.0
+FAR, VERY_FAR = 30.0, 100.0
 """How far a penalty is from all better values, in multiples of their range."""
 
-LEAST, FEWEST, N_FIRST = 0.3, 5, 10
-"""Share of all values that must be better than a penalty, their least number, and how many first
-values need the same share."""
+SHARES = {FAR: 0.3, VERY_FAR: 0.1}
+"""Share of all values that must be better than a penalty that is so far, and of the first ones."""
+
+FEWEST, N_FIRST = 5, 10
+"""Least number of values that must be better, and how many are the first ones."""
 
 MOST_UNEQUAL = 0.1
 """Largest share of penalties that differ, where a study is assessed."""
@@ -98,7 +100,8 @@ def without_penalties(values: FloatArray, feasible: BoolArray | None = None) -> 
     Objectives return a number such as 1e6 where a simulation fails. Values are penalties if they
     are further below all better ones than :data:`FAR` times the range of these. Enough of all
     values must be better, and of the first ones, unless all penalties are equal: in a study that
-    has converged, the first values are far from the rest.
+    has converged, the first values are far from the rest. The further penalties are, the fewer
+    are enough: see :data:`SHARES`.
 
     Where only some trials are ``feasible (n,)``, these are also compared with each other alone:
     constraints may rule out the best values, and usual ones may be far below these.
@@ -125,17 +128,18 @@ def without_failures(values: FloatArray, feasible: BoolArray | None = None) -> F
 
 def _lowest_usual(values: FloatArray) -> float:
     """Return the worst value that is no penalty; -inf without penalties."""
-    least = max(FEWEST, math.ceil(LEAST * len(values)))
-    if len(values) <= least:
-        return -math.inf
-    known = finite(values)
-    first = np.sort(known[:N_FIRST])[-math.ceil(LEAST * N_FIRST)]
-    ordered = np.sort(known)[::-1]
-    high, low = ordered[0], ordered[-1]
-    better, rest = ordered[least - 1 : -1], ordered[least:]
-    far = ((better - rest) / FAR > high - better) & (better < high)
-    ends = np.flatnonzero(far & ((better <= first) | (rest == low)))
-    return float(better[ends[0]]) if len(ends) else -math.inf
+    known, lowest = finite(values), -math.inf
+    first, ordered = np.sort(known[:N_FIRST])[::-1], np.sort(known)[::-1]
+    for multiple, share in SHARES.items():
+        least = max(FEWEST, math.ceil(share * len(values)))
+        if len(values) <= least:
+            continue
+        better, rest = ordered[least - 1 : -1], ordered[least:]
+        far = ((better - rest) / multiple > ordered[0] - better) & (better < ordered[0])
+        enough = (better <= first[math.ceil(share * N_FIRST) - 1]) | (rest == ordered[-1])
+        if len(ends := np.flatnonzero(far & enough)):
+            lowest = max(lowest, float(better[ends[0]]))
+    return lowest
 
 
 def are_skewed(values: FloatArray) -> bool:

@@ -14,6 +14,7 @@ from optuna_hdbo._core.outputs import FAR
 from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import POWERS
 from optuna_hdbo._core.outputs import SKEWED
+from optuna_hdbo._core.outputs import VERY_FAR
 from optuna_hdbo._core.outputs import Output
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import finite
@@ -195,13 +196,29 @@ def test_the_startup_of_a_study_that_has_converged_is_no_penalty() -> None:
     "values",
     [
         [0.0] * 9 + [-1e6],  # nothing tells how large other differences are
-        [-1e6, -2e6] * 4 + [-1.0, -2.0] * 3,  # few of the first ones are better
+        [-1e6, -2e6] * 5 + [-1.0, -2.0] * 3,  # none of the first ones are better
         [-1.0, -2.0, -3.0, -1e6, -1e6],  # too few values at all
     ],
 )
 def test_what_may_be_no_penalty_stays(values: list[float]) -> None:
     v = np.array(values)
     assert np.array_equal(without_penalties(v), v)
+
+
+@pytest.mark.parametrize("n_first", [0, 1, 2, 3])
+@pytest.mark.parametrize("multiple", [0.9 * VERY_FAR, 1.1 * VERY_FAR])
+def test_the_further_penalties_are_the_fewer_values_are_enough(
+    n_first: int, multiple: float
+) -> None:
+    """Where most of the space diverges, few of the first values are no penalties."""
+    good = [-1.0, -0.2, -0.5, 0.0, -0.4, -0.1]
+    far = (-1.0 - multiple * np.arange(1, 31)).tolist()
+    values = np.array(far[: N_FIRST - n_first] + good + far[N_FIRST - n_first :])
+    raised = without_penalties(values)
+    if n_first == 0 or multiple < VERY_FAR:
+        assert raised is values
+    else:
+        assert np.array_equal(raised, np.maximum(values, -1.0))
 
 
 # Skewed values: those that span many orders of magnitude.
