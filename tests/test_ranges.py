@@ -28,6 +28,8 @@ from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.models.ensemble import ALL_MATTER
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._study import independent
+from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.columns import make_column
 from optuna_hdbo._study.space import REACH
@@ -73,6 +75,28 @@ def test_while_a_range_changes_the_nearest_value_is_taken() -> None:
     assert trial.suggest_float("x", -3.0, asked - 0.5, step=0.125) == pytest.approx(
         asked - 0.5, abs=0.125
     )
+
+
+def test_a_suggestion_is_parsed_once_however_many_ranges_have_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = [f"x{i}" for i in range(8)]
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=5))
+    study.optimize(lambda t: sum(t.suggest_float(n, 0, 1) for n in names), n_trials=8)
+    n_read = 0
+
+    def counted(trial: optuna.trial.FrozenTrial) -> Any:
+        nonlocal n_read
+        n_read += 1
+        return known_suggestion(trial)
+
+    monkeypatch.setattr(independent, "known_suggestion", counted)
+    for n_trials in (1, 2):
+        trial = study.ask()
+        asked = dict(trial.relative_params)
+        for name in names:  # each trial has its own values
+            assert trial.suggest_float(name, -2, asked[name] - 0.5) == asked[name] - 0.5
+        assert n_read == n_trials
 
 
 def test_a_range_that_is_always_another_has_the_values_of_all() -> None:
