@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from dataclasses import replace
 from typing import Any
@@ -75,6 +76,31 @@ def test_while_a_range_changes_the_nearest_value_is_taken() -> None:
     assert trial.suggest_float("x", -3.0, asked - 0.5, step=0.125) == pytest.approx(
         asked - 0.5, abs=0.125
     )
+
+
+def test_values_that_are_moved_into_a_range_are_the_models_and_not_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=5))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(ranged(0, 1), n_trials=12)
+        trial = study.ask()
+        trial.suggest_float("x", trial.relative_params["x"] + 0.5, 3.0)
+        trial.suggest_float("y", -2.0, -1.0)
+    assert caplog.messages == []
+
+
+def test_the_users_sampler_is_named_where_it_takes_the_place_of_a_model(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    other = optuna.samplers.RandomSampler(seed=0)
+    sampler = FakeSampler(seed=0, n_startup_trials=5, independent_sampler=other)
+    study = optuna.create_study(sampler=sampler)
+    with caplog.at_level(logging.WARNING):
+        study.optimize(ranged(0, 1), n_trials=12)
+        study.ask().suggest_float("x", 2.0, 3.0)
+    (message,) = caplog.messages
+    assert "'x' of trial 12 is sampled by RandomSampler" in message
 
 
 def test_a_suggestion_is_parsed_once_however_many_ranges_have_changed(

@@ -23,14 +23,13 @@ from optuna_hdbo._core.checks import check_point
 from optuna_hdbo._core.checks import check_seed
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.points import perturbed
+from optuna_hdbo._study import independent
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import study_key
 from optuna_hdbo._study.attributes import write_report
 from optuna_hdbo._study.attributes import write_suggestion
 from optuna_hdbo._study.history import History
-from optuna_hdbo._study.independent import drawn
-from optuna_hdbo._study.independent import learned
 from optuna_hdbo._study.parameters import Parameters
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.streams import StudyStreams
@@ -321,9 +320,10 @@ class MethodSampler(WithSettings, BaseSampler):
         """Sample one parameter by itself."""
         self._refuse_multi_objective(study)
         other, startup = self._independent_sampler, self._is_startup(study)
+        own = independent.moved(trial, param_name, param_distribution) if other is None else None
         # A parameter that is new will be in the model from the next trial on.
         expected = self.models_conditional and param_name not in self._history.known
-        if self._warns and not startup and not expected:
+        if self._warns and not startup and not expected and own is None:
             by = "TPESampler" if other is None else str(other)
             self._notices.independent(trial.number, param_name, by, self.models_conditional)
         if other is not None:
@@ -332,8 +332,8 @@ class MethodSampler(WithSettings, BaseSampler):
             streams = self._streams.of(study, trial.number)
         rng = streams.generator(f"independent:{param_name}", trial.number)
         if startup:
-            return drawn(param_name, param_distribution, rng)
-        return learned(study, trial, param_name, param_distribution, rng)
+            return independent.drawn(param_name, param_distribution, rng)
+        return independent.learned(study, trial, param_name, param_distribution, rng)
 
     def _is_startup(self, study: Study) -> bool:
         """Tell whether too few trials have finished for a suggestion by the method."""
