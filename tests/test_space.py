@@ -167,6 +167,22 @@ def test_extreme_ranges(distribution: BaseDistribution) -> None:
             assert abs(row[0] - x) <= (0.5 if space.domain.discrete[0] else 0.5 + 1e-9)
 
 
+@pytest.mark.parametrize("step", [7, 10**6 + 3])
+@pytest.mark.parametrize(("low", "high"), [(-(2**62), 2**62 - 8), (-(2**61) + 3, 2**53)])
+def test_long_ranges_of_integers_have_values_near_zero(low: int, high: int, step: int) -> None:
+    """Optuna rounds the difference to the lower bound, by more than the distance of floats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Optuna says that it has moved the upper bound
+        distribution = IntDistribution(low, high, step=step)
+    space = SearchSpace({"p": distribution})
+    zero = -low / (high - low)
+    for shift in [0.0, 1e-17, 1e-14, 1e-11, 1e-8, 1e-5, 0.1]:
+        for x in (zero - shift, zero + shift):
+            value = space.decode(np.array([x]))["p"]
+            assert admits(distribution, value)
+            assert (value - low) / (high - low) == pytest.approx(min(x, 1.0), abs=1e-9)
+
+
 @pytest.mark.parametrize(
     "distribution",
     [

@@ -257,15 +257,20 @@ class _Steps:
 
     def _storable(self, value: int) -> int:
         """Return an admissible integer near ``value`` that is also a float."""
-        if abs(value) <= _LAST_EXACT_INTEGER or self._is_storable(float(value)):
+        if self._is_storable(float(value)):
             return value
-        down = up = float(value)
-        for _ in range(1000):
-            for candidate in (down, up):
-                if self._is_storable(candidate):
-                    return int(candidate)
-            down, up = math.nextafter(down, -math.inf), math.nextafter(up, math.inf)
-        return value
+        if abs(value) > _LAST_EXACT_INTEGER:
+            down = up = float(value)
+            for _ in range(1000):
+                for candidate in (down, up):
+                    if self._is_storable(candidate):
+                        return int(candidate)
+                down, up = math.nextafter(down, -math.inf), math.nextafter(up, math.inf)
+        # Optuna's test rounds the difference to ``low``, but not that of such steps.
+        low, high, step = int(self._low), int(self._high), int(self._step)
+        coarse = math.lcm(step, max(int(math.ulp(high - low)), 1))
+        near = low + min((value - low + coarse // 2) // coarse, (high - low) // coarse) * coarse
+        return near if self._is_storable(float(near)) else value
 
 
 class Choices:
