@@ -151,7 +151,16 @@ def test_errors_have_names(value: float, word: str, study: optuna.Study) -> None
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("search", "searched"), ("refine", "It refined"), ("elsewhere", "furthest"), ({}, "")],
+    [
+        ("search", "searched"),
+        ("refine", "It refined"),
+        (
+            "elsewhere",
+            "too often, or asked for points that others evaluated; so this is the furthest",
+        ),
+        ("pending", "All experts asked for points that others evaluated; so this is the furthest"),
+        ({}, ""),
+    ],
 )
 def test_kinds_of_queries(kind: Any, words: str, study: optuna.Study) -> None:
     tell(study, 1.0, "tree", {"query": kind})

@@ -305,6 +305,12 @@ def test_experts_are_rows_with_a_dot_per_trial(asked: optuna.Study) -> None:
     assert "fail" in dots["far from all points"]["text"][0]
 
 
+def test_points_far_from_pending_ones_have_a_mark_of_their_own(asked: optuna.Study) -> None:
+    tell(asked, 5.0, "local", {"query": "pending"})
+    (dots,) = (t for t in experts_figure(asked)["data"] if t["name"] == "far from pending points")
+    assert (dots["x"], dots["y"]) == ([6], [0])
+
+
 def test_every_expert_has_room_for_its_label(asked: optuna.Study) -> None:
     tell(asked, 5.0, "global")
     tell(asked, 5.0, "groups")

@@ -30,6 +30,7 @@ MARKS: dict[str, tuple[str, dict[str, Any]]] = {
         {"symbol": "circle-open", "color": BLUE, "line": {"width": 1.5}},
     ),
     "elsewhere": ("far from all points", {"symbol": "triangle-up", "color": GREEN}),
+    "pending": ("far from pending points", {"symbol": "triangle-down", "color": GREEN}),
     "restart": ("search begun afresh", {"symbol": "square", "color": GREEN}),
     "repeat": ("repeat of a trial", {"symbol": "cross", "color": GREEN}),
     "other": ("no expert", {"symbol": "circle", "color": GREY}),
@@ -149,7 +150,7 @@ def _dots(kind: str, queries: list[Query], rows: list[str], size: float) -> dict
     """Return the dots of one kind in the rows of their experts."""
     mine = [query for query in queries if _kind(query) == kind]
     label, marker = MARKS[kind]
-    larger = {"improvement": 1.5, "elsewhere": 1.3}.get(kind, 1.0)
+    larger = {"improvement": 1.5, "elsewhere": 1.3, "pending": 1.3}.get(kind, 1.0)
     return {
         "type": "scatter",
         "mode": "markers",

@@ -60,7 +60,7 @@ class Query:
     origin : {"expert", "random", "repeat", "enqueued", "unknown"}
     expert : str or None
         The expert that was asked; None unless the point is an expert's.
-    kind : {"search", "refine", "elsewhere", "restart", "repeat"} or None
+    kind : {"search", "refine", "elsewhere", "pending", "restart", "repeat"} or None
         What the expert was asked for, where it is known. Random points are restarts.
     credits : Mapping of str to float
         Every expert's expected rate of success at that time, where it is known.

@@ -47,11 +47,13 @@ WORDS = {
     "selection": "the few parameters that matter",
     "subspaces": "many random subspaces",
 }
+FURTHEST = "so this is the furthest of some random points from all known ones."
 KINDS = {
     "search": "It searched for a better point.",
     "refine": "It refined the best point.",
     "elsewhere": "All experts would have refined the best point once more, which they had done "
-    "too often; so this is the furthest of some random points from all known ones.",
+    f"too often, or asked for points that others evaluated; {FURTHEST}",
+    "pending": f"All experts asked for points that others evaluated; {FURTHEST}",
     "restart": "A search began afresh at random points, or a new option of a choice was tried.",
     "repeat": "A model took a part of the differences for noise. Where there is none, points that "
     "are so close together have equal values.",

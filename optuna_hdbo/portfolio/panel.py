@@ -48,10 +48,11 @@ FITS, SINGLE_FITS = (FAILURES, CONSTRAINT, f"{ENSEMBLE}:", f"{LOCAL}:"), {ADDITI
 """What the keys of fits begin with, and other such keys. Fits hold whether the point of their
 suggestion is used or not."""
 
-QueryKind = Literal["search", "refine", "elsewhere", "restart", "repeat"]
+QueryKind = Literal["search", "refine", "elsewhere", "pending", "restart", "repeat"]
 """What a query is for: a better point, one more digit of the best point, the furthest point from
-all known ones, a point of a search that begins afresh or with a new option, or the best point
-again, to see whether values are noisy."""
+all known ones (experts refined too often, or all of them asked for pending points), a point of a
+search that begins afresh or with a new option, or the best point again, to see whether values are
+noisy."""
 
 
 class Panel:
@@ -96,6 +97,7 @@ class Panel:
         best = seen.X[int(np.argmax(merit))]
         rates = {name: credit.rate(earned[name], prior[name]) for name in names}
         first: str | None = None
+        far: QueryKind = "pending"
         fits: dict[str, Any] = {}  # those of experts whose points are not used serve, too
         for name in self._ready(
             credit.order(earned, prior, rng, credit.FLOORS[kind]), domain, seen
@@ -107,12 +109,14 @@ class Panel:
             said = suggestion.record or {}
             fits |= {key: data for key, data in said.items() if _is_of_fit(key)}
             first = first or name
-            if (may_refine or not near) and not pending:
+            if near and not may_refine:
+                far = "elsewhere"
+            elif not pending:
                 asked = suggestion.keeping(fits)
                 return _signed(name, asked, "refine" if near else "search", rates)
         assert first is not None
         x = _far_from(domain, seen, rng)  # all of them refine, or ask for pending points
-        return _signed(first, Suggestion(x).keeping(fits), "elsewhere", rates)
+        return _signed(first, Suggestion(x).keeping(fits), far, rates)
 
     def _takes_part(self, name: str, domain: Domain, seen: Observations) -> bool:
         expert = EXPERTS[name]

@@ -48,8 +48,8 @@ class HDBOSampler(MethodSampler):
     Each trial carries the name of its expert as user attribute ``hdbo:expert``, and as
     ``hdbo:query`` whether the expert searched for a better point (``"search"``), refined the best
     one (``"refine"``), or whether the point is the furthest from all known ones because all
-    experts refined (``"elsewhere"``). The best point may also be repeated, to see whether values
-    are noisy (``"repeat"``).
+    experts refined (``"elsewhere"``) or asked for points that others evaluate (``"pending"``).
+    The best point may also be repeated, to see whether values are noisy (``"repeat"``).
 
     Once queries hardly improve the best value, a part of the next ones searches a box around the
     best trial, with 7 to 25 parameters. Its trials carry its side as ``hdbo:box_side``. Another

@@ -257,7 +257,7 @@ def test_no_expert_gets_a_pending_point_again(others: list[str]) -> None:
     best = seen.X[int(np.argmax(seen.values))]
     seen = replace(seen, pending=(best + 2e-6)[None])
     suggestion = method.suggest(ledger.domain, seen, Streams(0))
-    assert suggestion.report["query"] == ("search" if others else "elsewhere")
+    assert suggestion.report["query"] == ("search" if others else "pending")
     assert suggestion.record is not None
     assert suggestion.record[credit.KEY] == ("global" if others else "local")
     assert np.sqrt(((suggestion.x - best) ** 2).mean()) > REFINED

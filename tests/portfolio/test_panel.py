@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,27 @@ def test_queries_refine_the_best_point_within_a_thousandth_of_the_whole_ranges(
     asked = panel.suggest(
         domain, seen, Streams(0), ("local",), kind="few real", may_refine=True, **shares
     )
+    assert asked.report["query"] == kind
+
+
+@pytest.mark.parametrize(
+    ("may_refine", "steps", "kind"),
+    [
+        (True, (0.0, 0.3), "pending"),
+        (False, (0.3,), "pending"),
+        (False, (0.0, 0.3), "elsewhere"),
+        (False, (0.0,), "elsewhere"),
+    ],
+)
+def test_what_nobody_may_ask_for_is_told_from_what_others_evaluate(
+    may_refine: bool, steps: tuple[float, ...], kind: str
+) -> None:
+    domain = make_domain(None, None, None)
+    seen = Observations.from_arrays(np.full((2, 3), 0.5), np.array([0.0, 1.0]))
+    seen = replace(seen, pending=np.array([np.full(3, 0.5 + step) for step in (0.0, 0.3)]))
+    names = ("local", "global")[: len(steps)]
+    panel = Panel({name: Nearby(step) for name, step in zip(names, steps, strict=True)})
+    asked = panel.suggest(domain, seen, Streams(0), names, kind="few real", may_refine=may_refine)
     assert asked.report["query"] == kind
 
 

@@ -349,6 +349,7 @@ def test_few_mixed_columns_have_less_searches_afresh() -> None:
         (REFINED[1:], restart.SHARE_UNREFINED),
         (REFINED, restart.SHARE),
         (("elsewhere", *REFINED[1:]), restart.SHARE),
+        (("pending", *REFINED[1:]), restart.SHARE_UNREFINED),
         (("restart", *REFINED[1:]), restart.SHARE_UNREFINED),
     ],
 )
