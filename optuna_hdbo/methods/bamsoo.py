@@ -35,7 +35,8 @@ LARGEST = 2**31
 class BaMSOO:
     """BaMSOO: a Gaussian process rejects what SOO proposes.
 
-    The parameters are those of :class:`optuna_hdbo.BaMSOOSampler`, where they are described.
+    The parameters are those of :class:`optuna_hdbo.BaMSOOSampler`, where they are described, and
+    ``quiet`` of :class:`TreeSearch`.
     """
 
     name = "bamsoo"
@@ -73,6 +74,7 @@ class BaMSOO:
         n_cyc: int | None = None,
         kernel_params: Mapping[str, Any] | None = None,
         patience: int = 300,
+        quiet: bool = False,
     ) -> None:
         check_flags(renew=renew, ard=ard, deterministic_objective=deterministic_objective)
         check_branching(branching)
@@ -99,7 +101,7 @@ class BaMSOO:
         self._fixed = KernelParams.parse(kernel_params)
         bounds = Bounds(noise=(1e-8, 1e-5 if deterministic_objective else 1.0))
         surrogate = Surrogate(kernel, ard, n_cyc=n_cyc, bounds=bounds, fixed=self._fixed)
-        self._search = TreeSearch(self.name, Replay(rule, surrogate))
+        self._search = TreeSearch(self.name, Replay(rule, surrogate), quiet)
 
     def validate(self, domain: Domain) -> None:
         """Refuse lengthscales that are not those of the parameters."""

@@ -117,7 +117,9 @@ EXPERTS: Mapping[str, Expert] = MappingProxyType(
             },
         ),
         "tree": Expert(
-            lambda deterministic: BaMSOO(deterministic_objective=deterministic is not False),
+            lambda deterministic: BaMSOO(
+                deterministic_objective=deterministic is not False, quiet=True
+            ),
             most=MOST_TREE_COLUMNS,
             priors={
                 "few": Credit(1.0, 2.0),

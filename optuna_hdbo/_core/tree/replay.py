@@ -217,12 +217,13 @@ def _first_changed_row(old: Observations, new: Observations) -> float:
 class TreeSearch:
     """Asks a replayed tree for its next node, and does without one where nothing is left.
 
-    Its random stream and the log have the ``name`` of the method.
+    Its random stream and the log have the ``name`` of the method. Once ``quiet``, it does not say
+    that nothing is left: a portfolio has other experts, and the user did not choose this one.
     """
 
     name: str
     replay: Replay
-    _warned: bool = field(default=False, init=False)
+    quiet: bool = False
 
     def next(
         self, domain: Domain, seen: Observations, streams: Streams
@@ -236,8 +237,8 @@ class TreeSearch:
         if grown.node is not None:
             report["depth"] = float(grown.depth)
             return grown.x.copy(), grown.record, report
-        if grown.idle and not self._warned:
-            self._warned = True
+        if grown.idle and not self.quiet:
+            self.quiet = True
             _logger.warning(
                 f"The tree of {self.name} has no cell left to split: every configuration of the "
                 f"search space is known. From trial {seen.step} on, known ones are repeated."

@@ -14,7 +14,10 @@ from optuna_hdbo._core.streams import Streams
 from optuna_hdbo._core.tree.nodes import Rule
 from optuna_hdbo._core.tree.replay import Replay
 from optuna_hdbo._core.tree.replay import TreeSearch
+from optuna_hdbo.methods.bamsoo import BaMSOO
+from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.soo import SOO
+from optuna_hdbo.portfolio.experts import EXPERTS
 
 
 def make_search() -> TreeSearch:
@@ -50,6 +53,17 @@ def test_an_exhausted_tree_says_so_once(caplog: pytest.LogCaptureFixture) -> Non
     (message,) = caplog.messages
     assert "every configuration of the search space is known" in message
     assert "From trial 3 on" in message
+
+
+def test_users_are_told_of_the_tree_that_they_chose_and_not_of_an_expert(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ledger = exhausted()
+    methods: list[Method] = [EXPERTS["tree"].build(None), BaMSOO()]
+    with caplog.at_level(logging.WARNING, logger="optuna_hdbo"):
+        for method in methods:
+            method.suggest(ledger.domain, ledger.seen(), Streams(0))
+            assert bool(caplog.messages) == (method is methods[-1])
 
 
 def test_a_tree_that_waits_for_a_trial_says_nothing(caplog: pytest.LogCaptureFixture) -> None:
