@@ -210,8 +210,8 @@ def _of_sampler(study: Study, n_sweeps: int) -> Groups:
         f"study must have been sampled by AddGPUCBSampler or HDBOSampler until it learned groups, "
         f"but none of the {len(trials)} trials of {study.study_name!r} carries any. "
         "AddGPUCBSampler learns them once its plain model stops making progress, or with "
-        "update='all_groups' from the first model-based trial on. HDBOSampler learns them once "
-        "its expert 'groups' is asked."
+        "update='all_groups' from the first model-based trial on. HDBOSampler learns them where "
+        "its expert 'groups' is asked and that one's plain model has stopped making progress."
     )
 
 

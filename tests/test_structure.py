@@ -22,6 +22,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo import AddGPUCBSampler
 from optuna_hdbo import Groups
+from optuna_hdbo import HDBOSampler
 from optuna_hdbo import get_groups
 from optuna_hdbo import get_interactions
 from optuna_hdbo._study.attributes import CHUNK_LENGTH
@@ -169,6 +170,17 @@ def test_a_study_without_groups_is_refused(study: optuna.Study, n_trials: int) -
     study.sampler = FakeSampler(seed=0)
     study.optimize(mixed_objective, n_trials=n_trials)
     with pytest.raises(ValueError, match=f"none of the {n_trials} trials of 'tuning'"):
+        get_groups(study, source="sampler")
+
+
+def test_groups_of_an_expert_are_not_promised_while_its_plain_model_makes_progress() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(experts=["groups"], seed=0))
+    study.optimize(lambda t: sum(t.suggest_float(n, 0, 1) for n in "abc"), n_trials=12)
+    assert study.trials[-1].user_attrs["hdbo:expert"] == "groups"
+    said = (
+        "HDBOSampler .* 'groups' is asked and that one's plain model has stopped making progress"
+    )
+    with pytest.raises(ValueError, match=said):
         get_groups(study, source="sampler")
 
 
