@@ -62,6 +62,8 @@ class Effects:
         The parameters that are assessed, in natural order.
     trials : tuple of FrozenTrial
         Those that the model was fitted to.
+    n_completed : int
+        How many completed trials they are from.
     X : FloatArray, shape (n, D)
     values : FloatArray, shape (n,)
     left_out : Mapping of str to str
@@ -74,6 +76,7 @@ class Effects:
 
     space: SearchSpace
     trials: tuple[FrozenTrial, ...]
+    n_completed: int
     X: FloatArray
     values: FloatArray
     left_out: Mapping[str, str]
@@ -126,7 +129,8 @@ def fitted_to(
     with one_blas_thread():
         search = Search(space.domain, X, standardise(values)[0], beside)
         findings = search.run()
-    return Effects(space, modelled, X, values, left_out, beside, search.fit, findings)
+    n = len(completed)
+    return Effects(space, modelled, n, X, values, left_out, beside, search.fit, findings)
 
 
 def _without_constant(
@@ -156,7 +160,7 @@ def assessed(completed: Sequence[FrozenTrial]) -> tuple[SearchSpace, dict[str, s
         ranges_of(completed).items(), key=lambda item: natural(item[0])
     ):
         if count < len(completed):
-            left_out[name] = f"which only {count} of {len(completed)} trials have"
+            left_out[name] = f"which only {count} of {len(completed)} completed trials have"
         elif distribution is None:
             left_out[name] = "whose scale or choices vary between trials"
         elif distribution.single():

@@ -33,6 +33,9 @@ NEGLIGIBLE = 0.01
 INERT = 0.002
 """Share of the function's variance below which a parameter's effect counts as none."""
 
+MOST_NAMED = 10
+"""Parameters that are left out and named with the reason; others are counted."""
+
 
 @dataclass(frozen=True)
 class Interaction:
@@ -104,6 +107,9 @@ class Interactions:
     noise : float
         Share of the values' variance that the model does not explain.
     n_trials : int
+        Trials that the model was fitted to.
+    n_completed : int or None
+        Completed trials that these are from; ``None`` where it is unknown.
     """
 
     pairs: tuple[Interaction, ...]
@@ -112,6 +118,7 @@ class Interactions:
     left_out: Mapping[str, str]
     noise: float
     n_trials: int
+    n_completed: int | None = None
 
     def between(self, a: str, b: str) -> Interaction:
         """Return what is known about two parameters, in either order."""
@@ -154,7 +161,10 @@ class Interactions:
                 f"{name:{width}s} {pair.verdict:7s} {pair.probability:12.1%} "
                 f"{pair.log_evidence:7.1f} {pair.share:6.1%}"
             )
-        lines += [f"left out: {name}, {reason}" for name, reason in self.left_out.items()]
+        left_out = [f"left out: {name}, {reason}" for name, reason in self.left_out.items()]
+        lines += left_out[:MOST_NAMED]
+        if (n := len(left_out) - MOST_NAMED) > 0:
+            lines.append(f"and {n} other{'s' * (n > 1)}")
         return "\n".join(lines)
 
 
@@ -233,7 +243,8 @@ def interactions_of(fitted: Effects) -> Interactions:
     inert = {effect.parameter for effect in effects if effect.influence == "inert"}
     groups = _connected([e.parameter for e in effects if e.parameter not in inert], strong)
     noise = found.noise / (total + found.beside + found.noise)
-    return Interactions(tuple(pairs), tuple(effects), groups, dict(fitted.left_out), noise, n)
+    left_out, of = dict(fitted.left_out), fitted.n_completed
+    return Interactions(tuple(pairs), tuple(effects), groups, left_out, noise, n, of)
 
 
 def _probability(log_odds_for: float) -> float:
@@ -253,7 +264,9 @@ def _connected(names: Iterable[str], pairs: list[set[str]]) -> tuple[tuple[str, 
 
 
 def _summary(found: Interactions) -> str:
-    n, early = len(found.effects), found.n_trials
+    n, told = len(found.effects), f"{found.n_trials} trials"
+    if found.n_completed not in (None, found.n_trials):
+        told = f"{found.n_trials} of {found.n_completed} completed trials"
     joint = [group for group in found.groups if len(group) > 1]
     if joint:
         said = "; ".join(f"{_listed(group)} interact" for group in joint[:3])
@@ -266,7 +279,7 @@ def _summary(found: Interactions) -> str:
     if found.inert:
         verb = "does" if len(found.inert) == 1 else "do"
         said += f"; {len(found.inert)} of {n} parameters {verb} not matter"
-    return f"{said[0].upper() if not joint else said[0]}{said[1:]} (from {early} trials)."
+    return f"{said[0].upper() if not joint else said[0]}{said[1:]} (from {told})."
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -97,11 +97,22 @@ def test_all_kinds_of_parameters(direction: str) -> None:
     assert found.inert == ("dummy",)
     assert dict(found.left_out) == {
         "fixed": "which has a single value",
-        "only_a": f"which only {sum_of_a()} of 80 trials have",
+        "only_a": f"which only {sum_of_a()} of 80 completed trials have",
     }
     assert found.between("depth", "dummy").verdict == "none"
     assert "1 of 4 parameters does not matter" in found.summary
     assert "left out: only_a, which only" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("n", "end"), [(10, "left out: a9"), (11, "and 1 other"), (40, "and 30 o")]
+)
+def test_ten_parameters_that_are_left_out_are_named_and_others_counted(n: int, end: str) -> None:
+    reasons = {f"a{i}": "which only 4 of 400 completed trials have" for i in range(n)}
+    lines = str(Interactions((), (), (), reasons, 0.0, 300, 400)).splitlines()
+    assert len(lines) == 1 + min(n, 11)
+    assert lines[0].endswith("(from 300 of 400 completed trials).")
+    assert lines[-1].startswith(end)
 
 
 def sum_of_a() -> int:
@@ -284,6 +295,7 @@ def test_more_trials_than_asked_for_are_drawn_from() -> None:
     found = get_interactions(studied(mixed, 60), n_trials=50)
     assert found.n_trials == 50
     assert found == get_interactions(studied(mixed, 60), n_trials=50)
+    assert "(from 50 of 60 completed trials)" in found.summary
 
 
 def test_wrong_arguments_are_named() -> None:
