@@ -229,6 +229,37 @@ def test_reports_at_many_steps_share_columns(n_steps: int) -> None:
     assert set(places) == set(range(MOST_STEPS))
 
 
+def test_reports_of_ended_trials_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless a trial is pruned at a step that changes which steps are told apart."""
+    made, rows_of = [], Reports._made
+    monkeypatch.setattr(
+        Reports, "_made", lambda self, numbers: made.append(numbers) or rows_of(self, numbers)
+    )
+    rng, told, reports = np.random.default_rng(0), [], Reports()
+    for number in range(3 * MOST_STEPS):
+        n, is_pruned = int(rng.integers(1, 2 * MOST_STEPS)), number % 2 == 1
+        values = dict(zip(rng.permutation(n).tolist(), rng.normal(size=n).tolist(), strict=True))
+        told.append((number, values, n - 1 if is_pruned else None))
+    grown = []
+    for trial in told:
+        reports.add(*trial)
+        grown.append(reports.matrix(np.arange(trial[0] + 1)))
+    for n, matrix in enumerate(grown, 1):
+        fresh = Reports()
+        for trial in told[:n][::-1]:
+            fresh.add(*trial)
+        np.testing.assert_array_equal(fresh.matrix(np.arange(n)), matrix)
+    made.clear()
+    assert np.isnan(reports.matrix(np.array([5, 10**6]))[1]).all()
+    assert made == []
+    reports.add(10**6, {0: 1.0, 3: 2.0}, None)
+    assert reports.matrix(np.array([5, 10**6]))[1, 0] == 1.0
+    assert made == [[10**6]]
+    reports.add(10**6 + 1, {10**5: 3.0}, 10**5)
+    assert reports.matrix(np.array([10**6 + 1])).tolist()[0][-1] == 3.0
+    assert [len(numbers) for numbers in made] == [1, len(told) + 2]
+
+
 def test_joined_ranges_with_steps_keep_both_ends() -> None:
     joined = _joined(
         FloatDistribution(0.6000000000000001, 1.0, step=0.1), FloatDistribution(0.7, 1.2, step=0.1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable
 from collections.abc import Collection
 from collections.abc import Iterable
@@ -120,13 +119,19 @@ class Reports:
     """What trials reported, at the steps at which some of them were pruned."""
 
     def __init__(self) -> None:
-        self._reported: dict[int, Mapping[int, float]] = {}  # by trial number
+        # By trial number: steps, ascending, and what was reported at them.
+        self._told: dict[int, tuple[FloatArray, FloatArray]] = {}
+        self._ends: tuple[list[int], bool] = [], False
+        self._rows: dict[int, FloatArray] = {}  # by trial number, at these ends
+        self._new: list[int] = []  # trials without a row
         self.pruned: dict[int, int] = {}
         """At which step trials were pruned, by trial number."""
 
     def add(self, number: int, reported: Mapping[int, float], pruned_at: int | None) -> None:
         """Take in a trial with its reports, and the step at which it was pruned."""
-        self._reported[number] = reported
+        told = np.array(sorted(reported.items()), np.float64).reshape(-1, 2)
+        self._told[number] = told[:, 0], told[:, 1]
+        self._new.append(number)
         if pruned_at is not None:
             self.pruned[number] = pruned_at
 
@@ -137,17 +142,30 @@ class Reports:
         report since the step before.
         """
         steps = sorted(set(self.pruned.values()))
-        told = [self._reported.get(number, {}) for number in numbers.tolist()]
-        if len(steps) <= MOST_STEPS:
-            return np.array([[one.get(step, math.nan) for step in steps] for one in told])
-        gaps = MOST_STEPS - 1
-        ends = [steps[-(-i * (len(steps) - 1) // gaps)] for i in range(MOST_STEPS)]
-        matrix = np.full((len(told), MOST_STEPS), math.nan)
-        for row, one in zip(matrix, told, strict=True):
-            for step in sorted(one):
-                if step <= ends[-1]:
-                    row[bisect_left(ends, step)] = one[step]
-        return matrix
+        if shared := len(steps) > MOST_STEPS:
+            gaps = MOST_STEPS - 1
+            steps = [steps[-(-i * (len(steps) - 1) // gaps)] for i in range(MOST_STEPS)]
+        if self._ends != (steps, shared):  # else rows stay: trials that ended report no more
+            self._ends, self._new = (steps, shared), list(self._told)
+        if self._new:
+            self._rows.update(zip(self._new, self._made(self._new), strict=True))
+            self._new = []
+        none = np.full(len(steps), math.nan)
+        rows = [self._rows.get(number, none) for number in numbers.tolist()]
+        return np.concatenate([none[:0], *rows]).reshape(len(rows), len(steps))
+
+    def _made(self, numbers: list[int]) -> FloatArray:
+        """Return the rows of trials (n,) with reports, shape (n, S)."""
+        at, values = map(np.concatenate, zip(*[self._told[n] for n in numbers], strict=True))
+        rows = np.repeat(np.arange(len(numbers)), [len(self._told[n][0]) for n in numbers])
+        ends, shared = self._ends
+        ends_at = np.array([*ends, math.inf])
+        columns = ends_at.searchsorted(at)
+        last = np.append((np.diff(rows) != 0) | (np.diff(columns) != 0), True)
+        kept = last & (columns < len(ends)) & (shared | (ends_at[columns] == at))
+        out = np.full((len(numbers), len(ends)), math.nan)
+        out[rows[kept], columns[kept]] = values[kept]
+        return out
 
 
 def observed(
