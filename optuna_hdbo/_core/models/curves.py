@@ -22,6 +22,9 @@ from optuna_hdbo._core.outputs import without_penalties
 FEWEST, MOST = 4, 500
 """Trials that a slope needs, and latest trials that the Gaussian process knows."""
 
+MOST_OF_LINE = 1000
+"""Latest trials that a line is fitted to."""
+
 LENGTHSCALE = 0.2
 """In the unit cube, times the root of the number of columns."""
 
@@ -51,20 +54,21 @@ def floor(values: FloatArray) -> float:
     return float(poor - 3.0 * (values.max() - poor))
 
 
-def _pairs(told: FloatArray, step: int) -> tuple[FloatArray, int]:
+def _pairs(told: FloatArray, there: BoolArray, step: int) -> tuple[FloatArray, int]:
     """Return reports at a step and at the next one, shape (k, 2), and the index of the latter.
 
     It is the first step at which :data:`FEWEST` of these trials reported, or else most of them.
+    The steps are the rows of ``told``, and of ``there``, which tells where reports are.
     """
-    these = told[~np.isnan(told[:, step])]
-    best, to = these[:0, :2], step + 1
-    for after in range(step + 1, told.shape[1]):
-        pairs = these[~np.isnan(these[:, after])][:, [step, after]]
-        if len(pairs) > len(best):
-            best, to = pairs, after
+    best, to = np.empty(0, np.int64), step + 1
+    for after in range(step + 1, len(told)):
+        trials = np.flatnonzero(there[step] & there[after])
+        if len(trials) > len(best):
+            best, to = trials, after
         if len(best) >= FEWEST:
             break
-    return best, to
+    best = best[-MOST_OF_LINE:]
+    return np.column_stack([told[step, best], told[to, best]]), to
 
 
 def smoothed(
@@ -88,15 +92,16 @@ def _expected(
     if not known.any():
         return values.copy()
     usual, told = without_penalties(values[known]), np.where(np.isinf(reports), np.nan, reports)
-    told = np.column_stack([told, np.where(known, values, np.nan)])
+    told = np.vstack([told.T, np.where(known, values, np.nan)])
+    there = ~np.isnan(told)
     out, variances = values.copy(), np.zeros(len(values))
     with np.errstate(over="ignore", invalid="ignore"):
-        n_steps = reports.shape[1]
-        last = np.where(pruned, n_steps - 1 - np.argmax(~np.isnan(told[:, -2::-1]), axis=1), -1)
+        n_steps, spread = reports.shape[1], usual.var()
+        last = np.where(pruned, n_steps - 1 - np.argmax(there[-2::-1], axis=0), -1)
         ends = [(1.0, 0.0, 0.0)] * (n_steps + 1)  # lines from each step to the final values
         for step in reversed(range(n_steps)):
-            pairs, to = _pairs(told, step)
-            slope, intercept, variance = 1.0, 0.0, usual.var()
+            pairs, to = _pairs(told, there, step)
+            slope, intercept, variance = 1.0, 0.0, spread
             if len(pairs):
                 slope, intercept, error = line(*pairs[pairs[:, 1] >= floor(pairs[:, 1])].T)
                 variance = error * error if len(pairs) >= FEWEST else variance

@@ -187,14 +187,16 @@ def test_a_line_leads_to_the_first_step_that_enough_trials_have_reported() -> No
     told = np.full((6, 4), np.nan)
     told[:, 0] = np.arange(6.0)
     told[:2, 1], told[: curves.FEWEST, 2], told[:, 3] = 1.0, 2.0, 3.0
-    pairs, to = curves._pairs(told, 0)
+    pairs, to = curves._pairs(told.T, ~np.isnan(told.T), 0)
     assert to == 2
     assert pairs.tolist() == [[float(i), 2.0] for i in range(curves.FEWEST)]
     told[:, 3] = np.nan
     told[:2, 2:] = np.nan
-    assert curves._pairs(told, 0)[1] == 1  # two of them have reported at each of both
+    assert (
+        curves._pairs(told.T, ~np.isnan(told.T), 0)[1] == 1
+    )  # two of them have reported at each of both
     told[2, 2], told[3, 1] = np.nan, 1.0
-    assert curves._pairs(told, 0)[1] == 1
+    assert curves._pairs(told.T, ~np.isnan(told.T), 0)[1] == 1
 
 
 @pytest.mark.parametrize("infinite", [np.inf, -np.inf])
@@ -314,3 +316,16 @@ def test_values_stay_until_there_are_a_tenth_more() -> None:
     for later in found[1:4]:
         assert np.array_equal(later[:42], found[0][:42])
     assert not np.array_equal(found[4][:42], found[0][:42])
+
+
+def test_lines_are_those_of_the_latest_trials(
+    monkeypatch: pytest.MonkeyPatch, asked: list[tuple[FloatArray, FloatArray]]
+) -> None:
+    """Those that reported at both steps count, however few of all trials they are."""
+    X, _, values, pruned, reports = halved(noise=0.2)
+    monkeypatch.setattr(curves, "MOST_OF_LINE", 6)
+    curves.final_values(DOMAIN, X, values, pruned, reports)
+    first = curves.line(*reports[EARLY.start - 6 : EARLY.start].T)[2]
+    slope, _, second = curves.line(reports[DONE, 1][-6:], values[DONE][-6:])
+    assert asked[0][1][LATE] == pytest.approx(second**2)
+    assert asked[0][1][EARLY] == pytest.approx((slope * first) ** 2 + second**2)
