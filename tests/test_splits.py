@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import optuna
 import pytest
 from fakes import FakeSampler
 from histories import affordable
+from histories import make_domain
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
@@ -17,6 +20,8 @@ from optuna.distributions import IntDistribution
 from optuna.trial import TrialState
 
 import optuna_hdbo
+from optuna_hdbo._core.domain import Condition
+from optuna_hdbo._core.models.subsets import restricted
 from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.splits import learned
@@ -100,13 +105,20 @@ def layered(trial: optuna.Trial) -> float:
     return sum(trial.suggest_int(f"units{i}", 1, 6) for i in range(n)) + small
 
 
-def test_what_decides_about_others_keeps_one_column() -> None:
+def test_a_parameter_with_several_columns_decides_about_others() -> None:
+    """One of its columns is active, and what that has counts."""
     sampler = optuna_hdbo.HDBOSampler(seed=0)
     study = optuna.create_study(sampler=sampler)
-    study.optimize(layered, n_trials=20)
-    domain = sampler._space_of(sampler.infer_relative_search_space(study, study.ask())).domain
-    assert domain.names == ("model", "n", "units0", "units1", "units2")
-    assert [domain.names[c] for c in domain.gates] == ["units1", "units2"]
+    study.optimize(layered, n_trials=affordable(34, 20))
+    space = sampler._space_of(sampler.infer_relative_search_space(study, study.ask()))
+    domain = space.domain
+    assert domain.names == ("model", "units0", "units1", "units2", "n[0]", "n[1]")
+    for u in np.random.default_rng(0).random((60, len(domain))):
+        params = space.decode(domain.canonical(domain.from_unit(u[None]))[0])
+        assert params["n"] <= (2 if params["model"] == "small" else 3)
+        assert {f"units{i}" for i in range(params["n"])} == params.keys() - {"model", "n"}
+    asked = [tuple(sorted(trial.params.items())) for trial in study.trials[10:-1]]
+    assert len(set(asked)) == len(asked)
 
 
 def test_a_trial_with_another_choice_costs_at_most_one(
@@ -157,3 +169,24 @@ def test_an_unknown_choice_that_was_enqueued_costs_one_trial(unknown: Any, high:
     study.enqueue_trial({"c": unknown, "x": 0.5})
     study.optimize(ranged, n_trials=3, catch=Exception)
     assert [trial.state for trial in study.trials[10:]] == [TrialState.COMPLETE] * 2
+
+
+def test_one_of_several_conditions_is_enough() -> None:
+    """Column 3 is active where column 1 or 2 is and has the right value, also among fewer."""
+    second = Condition(2, (0.5,))
+    gates = {
+        1: (Condition(0, (0.0,)),),
+        2: (Condition(0, (1.0,)),),
+        3: (Condition(1, (0.25, 0.75), (second,)),),
+    }
+    domain = replace(make_domain("3", 2, 3, None, None), gates=gates)
+    places = [domain.grid(c).tolist() for c in range(3)]
+    X = np.array([[*at, 0.3, 0.3] for at in itertools.product(*places)])
+    first = (X[:, 0] == 0.0) & np.isin(X[:, 1], (0.25, 0.75))
+    expected = first | ((X[:, 0] == 1.0) & (X[:, 2] == 0.5))
+    np.testing.assert_array_equal(domain.active(X)[:, 3], expected)
+    assert domain.deciding.tolist() == [True, True, True, False, False]
+    columns = np.array(domain.with_deciding([3]))
+    assert columns.tolist() == [0, 1, 2, 3]
+    part = restricted(domain, columns)
+    np.testing.assert_array_equal(part.active(X[:, columns]), domain.active(X)[:, columns])

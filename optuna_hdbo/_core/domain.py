@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from typing import SupportsIndex
 
@@ -43,7 +44,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one deciding column, which has a grid.
+    """A condition on one deciding column, which has a grid, or on several.
 
     Parameters
     ----------
@@ -51,14 +52,33 @@ class Condition:
         The deciding column.
     values : tuple of float
         The values of its grid under which the condition holds, ascending.
+    others : tuple of Condition
+        Conditions on other columns, those of other ranges of a parameter. One that holds is
+        enough.
     """
 
     column: int
     values: tuple[float, ...]
+    others: tuple[Condition, ...] = ()
+
+    @property
+    def every(self) -> tuple[Condition, ...]:
+        """The condition itself, and the others."""
+        return (self, *self.others)
+
+    def at(self, place: Mapping[int, int]) -> Condition:
+        """Return the same with columns in other places."""
+        others = tuple(k.at(place) for k in self.others)
+        return replace(self, column=place[self.column], others=others)
 
 
 Gates = Mapping[int, tuple[Condition, ...]]
 """The columns that are not always active, each with the conditions that must all hold."""
+
+
+def _deciding(conditions: Iterable[Condition]) -> set[int]:
+    """Return the columns that conditions are on."""
+    return {k.column for condition in conditions for k in condition.every}
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +170,7 @@ class Domain:
     @cached_property
     def _gates_in_order(self) -> list[tuple[int, tuple[Condition, ...]]]:
         """The gates, those of deciding columns before those that depend on them."""
-        deciding = {c: {k.column for k in conditions} for c, conditions in self.gates.items()}
+        deciding = {c: _deciding(conditions) for c, conditions in self.gates.items()}
         ordered = TopologicalSorter(deciding).static_order()
         return [(c, self.gates[c]) for c in ordered if c in self.gates]
 
@@ -162,7 +182,7 @@ class Domain:
     def deciding(self) -> BoolArray:
         """Columns that decide whether others are active, shape (D,)."""
         marks = np.zeros(len(self), np.bool_)
-        marks[[k.column for conditions in self.gates.values() for k in conditions]] = True
+        marks[[c for conditions in self.gates.values() for c in _deciding(conditions)]] = True
         return marks
 
     @cached_property
@@ -181,7 +201,7 @@ class Domain:
         found = set(columns)
         new = list(found)
         while new:
-            deciding = {k.column for k in self.gates.get(new.pop(), ())} - found
+            deciding = _deciding(self.gates.get(new.pop(), ())) - found
             found |= deciding
             new.extend(deciding)
         return tuple(sorted(found))
@@ -190,8 +210,11 @@ class Domain:
         """Mark the columns that are active at points (m, D), shape (m, D)."""
         marks = np.ones(X.shape, np.bool_)
         for column, conditions in self._gates_in_order:
-            for k in conditions:
-                marks[:, column] &= marks[:, k.column] & np.isin(X[:, k.column], k.values)
+            for condition in conditions:
+                held = [
+                    marks[:, k.column] & np.isin(X[:, k.column], k.values) for k in condition.every
+                ]
+                marks[:, column] &= np.logical_or.reduce(held)
         return marks
 
     def canonical(self, X: FloatArray) -> FloatArray:

@@ -221,17 +221,14 @@ class _Branches:
             for name, ranges in sorted(self._ranges.items())
             if not (ranges.are_mixed() and ranges.was_refused(name, failed))
         }
-        splits = [
+        self.splits = tuple(
             split
             for name in found
             if (split := self._ranges[name].split(name, self._choices)) is not None
-        ]
-        found |= {split.name: all_joined([d for d, _ in split.ranges]) for split in splits}
+        )
+        found |= {split.name: all_joined([d for d, _ in split.ranges]) for split in self.splits}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self.rules = self._activity.rules(deciders)
-        # The rule of another parameter names a single column.
-        decide = {clause.name for rule in self.rules.values() for clause in rule}
-        self.splits = tuple(split for split in splits if split.name not in decide)
         last = sorted(self._complete)[-STALE:]
         recent = frozenset[str]().union(*(self._complete[number] for number in last))
         full = len(last) == STALE

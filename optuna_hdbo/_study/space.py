@@ -6,6 +6,7 @@ import copy
 from collections.abc import Collection
 from collections.abc import Mapping
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,11 +106,13 @@ class SearchSpace:
     def _make_gates(self) -> Gates:
         """Return the rules by column. A deciding parameter that is no column is left out."""
         place = {name: i for i, name in enumerate(self._columns)}
+        of = {name: {name: d} for name, d in self.distributions.items()}
+        of |= {split.name: {c: d for c, (d, _) in split.columns.items()} for split in self._splits}
         found = {
             name: tuple(
-                Condition(place[clause.name], self._passing(clause))
+                self._condition(clause, of[clause.name], place)
                 for clause in clauses
-                if clause.name in place
+                if clause.name in of
             )
             for name, clauses in self.rules.items()
         }
@@ -123,9 +126,20 @@ class SearchSpace:
                 gates[place[column]] = (chosen, *found.get(split.name, ()))
         return gates
 
-    def _passing(self, clause: Clause) -> tuple[float, ...]:
-        """Return the positions of the deciding parameter at which a clause holds."""
-        distribution, column = self.distributions[clause.name], self._columns[clause.name]
+    def _condition(
+        self, clause: Clause, ranges: Mapping[str, BaseDistribution], place: Mapping[str, int]
+    ) -> Condition:
+        """Return a clause as a condition on the columns of its parameter, one for each range."""
+        first, *others = (
+            Condition(place[name], self._passing(clause, name, d)) for name, d in ranges.items()
+        )
+        return replace(first, others=tuple(others))
+
+    def _passing(
+        self, clause: Clause, name: str, distribution: BaseDistribution
+    ) -> tuple[float, ...]:
+        """Return the positions of a deciding column at which a clause holds."""
+        column = self._columns[name]
         ordered = type(column) is not Choices
         return tuple(
             x

@@ -47,7 +47,7 @@ def restricted(domain: Domain, columns: IntArray) -> Domain:
         tuple(domain.grids[c] for c in columns),
         domain.categorical[columns],
         gates={
-            place[c]: tuple(replace(k, column=place[k.column]) for k in conditions)
+            place[c]: tuple(condition.at(place) for condition in conditions)
             for c, conditions in domain.gates.items()
             if c in place
         },
