@@ -6,6 +6,8 @@ values, which knows how far predicted ones may be off, then takes out some of th
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg import cho_factor
 from scipy.linalg import cho_solve
@@ -25,6 +27,9 @@ FEWEST, MOST = 4, 500
 MOST_OF_LINE = 1000
 """Latest trials that a line is fitted to."""
 
+SAME_UNITS = (0.1, 1.5)
+"""Deviation of later values over that of reports: outside of this they are in other units."""
+
 LENGTHSCALE = 0.2
 """In the unit cube, times the root of the number of columns."""
 
@@ -35,12 +40,16 @@ NOISE = 1e-3
 def line(reports: FloatArray, finals: FloatArray) -> tuple[float, float, float]:
     """Return slope and intercept of final values (n,) over reports (n,), and the deviation.
 
-    The slope is that of least squares and of three more trials with a slope of 1.
+    The slope is that of least squares and of three more trials with a slope of 1, or with the
+    ratio of deviations where the two are in other units.
     """
     n, slope, gaps = len(reports), 1.0, reports - reports.mean()
     spread = gaps @ gaps
     if n >= FEWEST and spread > 0.0:
-        slope = min(max((n * (gaps @ finals) / spread + 3.0) / (n + 3.0), 0.0), 1.5)
+        ratio = finals.std() / math.sqrt(spread / n)
+        unit = 1.0 if SAME_UNITS[0] <= ratio <= SAME_UNITS[1] else ratio
+        slope = (n * (gaps @ finals) / spread + 3.0 * unit) / (n + 3.0)
+        slope = min(max(slope, 0.0), 1.5 * unit)
     rest = finals - slope * reports
     intercept = np.median(rest)
     return slope, intercept, 1.4826 * np.median(np.abs(rest - intercept))

@@ -61,6 +61,18 @@ def test_a_line_is_that_of_least_squares_with_three_more_trials(seed: int, n: in
     assert deviation == pytest.approx(1.4826 * np.median(abs(rest - intercept)))
 
 
+@pytest.mark.parametrize("unit", [1e-3, 90.0, 1e6])
+def test_reports_may_have_another_unit_than_values(unit: float) -> None:
+    """The other trials of the line have the ratio of deviations then, and other bounds."""
+    reports = np.random.default_rng(3).normal(size=8)
+    slope, intercept, deviation = curves.line(reports, 5.0 + unit * reports)
+    assert slope == pytest.approx(unit)
+    assert intercept == pytest.approx(5.0)
+    assert deviation == pytest.approx(0.0, abs=1e-9 * unit)
+    opposite = curves.line(reports, -unit * reports)[0]
+    assert opposite == 0.0
+
+
 def test_few_trials_have_a_line_of_slope_1() -> None:
     reports, finals = np.array([1.0, 2.0, 4.0]), np.array([5.0, 5.5, 6.0])
     assert curves.line(reports, finals)[:2] == (1.0, 3.5)
