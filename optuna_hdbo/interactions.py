@@ -212,10 +212,10 @@ def get_interactions(
 def interactions_of(fitted: Effects) -> Interactions:
     """Return what a fitted model says, in the words of the study."""
     found, names, n = fitted.findings, fitted.space.domain.names, len(fitted.trials)
-    total = found.variance
+    total, odds = found.variance, log_odds(len(found.pairs))
     pairs = []
     for (i, j), pair in found.pairs.items():
-        probability = _probability(pair.log_evidence - log_odds(len(found.pairs)))
+        probability = _probability(pair.log_evidence - odds)
         verdict: Verdict = "too early to say"
         if probability >= WEAK:
             verdict = "strong" if probability >= STRONG else "weak"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,10 +19,12 @@ from optuna_hdbo._core.gp.kernel import join
 from optuna_hdbo._core.models.anova import interactions
 from optuna_hdbo._core.models.anova.components import Findings
 from optuna_hdbo._core.models.anova.evidence import NOISES
+from optuna_hdbo._core.models.anova.evidence import SCREEN_DEGREE
 from optuna_hdbo._core.models.anova.evidence import VARIANCES
 from optuna_hdbo._core.models.anova.evidence import Evidence
 from optuna_hdbo._core.models.anova.evidence import Marginal
 from optuna_hdbo._core.models.anova.evidence import limit
+from optuna_hdbo._core.models.anova.features import MANY_COLUMNS
 from optuna_hdbo._core.models.anova.features import Conditional
 from optuna_hdbo._core.models.anova.features import Features
 from optuna_hdbo._core.models.anova.interactions import Search
@@ -90,10 +93,74 @@ def test_terms_are_screened_the_same_in_whatever_portions(
     monkeypatch.setattr(
         Marginal, "gains", lambda self, G, noise: held.append(G.size) or gains(self, G, noise)
     )
-    np.testing.assert_allclose(evidence.screen(marginal, terms, fit), whole, atol=1e-10)
-    assert len(held) == {1: 6, 50: 4}[chunk]
+    again = Evidence(Features(domain, X), y)
+    np.testing.assert_allclose(again.screen(marginal, terms, fit), whole, atol=1e-10)
+    assert len(held) == {1: 6, 50: 3}[chunk]
     one_by_one = [evidence.screen(marginal, [term], fit)[0] for term in terms]
     np.testing.assert_allclose(one_by_one, whole, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("n_columns", [6, MANY_COLUMNS + 6])
+def test_terms_are_screened_by_their_scaled_features(n_columns: int, size: int) -> None:
+    """In whatever order they come: they are screened together where their columns are alike."""
+    rng, n = np.random.default_rng(size), 20
+    kinds = (None, np.linspace(0.0, 1.0, 4), np.arange(3.0), np.arange(40.0), np.arange(9.0), None)
+    grids = (kinds * n_columns)[:n_columns]
+    names = tuple(f"x{i}" for i in range(n_columns))
+    domain = Domain(names, grids, np.array([g is not None and g[-1] > 1.0 for g in grids]))
+    X, y = domain.sample(rng, n), rng.standard_normal(n)
+    beside = Conditional(Domain.continuous(1), rng.random((n, 1)), rng.random((n, 1)) < 0.5)
+    features = Features(domain, X, beside)
+    fit = replace(start(n_columns + 1), logit_decay=rng.standard_normal(n_columns + 1))
+    terms = [t for t in combinations(range(n_columns + 1), size) if sum(t) % 7 == 0 or t[-1] < 6]
+    terms = [terms[t] for t in rng.permutation(len(terms))[:60]]
+    evidence = Evidence(features, y)
+    marginal = evidence.marginals(fit)[0]
+    degree = SCREEN_DEGREE[size] if n_columns <= MANY_COLUMNS else size + 1
+    expected = [
+        marginal.gains(
+            marginal.rotated(features.scaled(t, fit.logit_decay, degree))[None], fit.noise
+        )
+        for t in terms
+    ]
+    found = evidence.screen(marginal, terms, fit)
+    np.testing.assert_allclose(found, np.concatenate(expected), rtol=1e-9, atol=1e-9)
+
+
+def test_no_pair_by_itself_is_screened_nor_any_twice_under_a_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, gained, of, gains = [], [], Features.of, Marginal.gains
+    monkeypatch.setattr(
+        Features, "of", lambda self, term, *given: asked.append(term) or of(self, term, *given)
+    )
+    monkeypatch.setattr(
+        Marginal, "gains", lambda self, G, noise: gained.append(len(G)) or gains(self, G, noise)
+    )
+    rng, n_columns = np.random.default_rng(0), MANY_COLUMNS + 1
+    X, y = rng.random((12, n_columns)), rng.standard_normal(12)
+    evidence, fit = Evidence(Features(Domain.continuous(n_columns), X), y), start(n_columns)
+    marginal, pairs = evidence.marginals(fit)[0], list(combinations(range(n_columns), 2))
+    asked.clear()
+    whole = evidence.screen(marginal, pairs, fit)
+    assert asked == [(0, 1)]  # all are alike
+    assert sum(gained) == len(pairs)
+    evidence.screen(marginal, [(0, 1, 2)], fit)  # triples do not take their place
+    gained.clear()
+    assert evidence.screen(marginal, list(pairs), fit) is whole
+    assert gained == []
+    evidence.screen(marginal, pairs[1:], fit)
+    evidence.screen(marginal, pairs[1:], replace(fit, log_noise=0.0))
+    assert sum(gained) == 2 * len(pairs) - 2
+
+
+def test_nothing_is_screened_where_no_term_is_left() -> None:
+    evidence, fit = (
+        Evidence(Features(Domain.continuous(1), np.ones((3, 1))), np.arange(3.0)),
+        start(1),
+    )
+    assert evidence.screen(evidence.marginals(fit)[0], [], fit).shape == (0, len(VARIANCES))
 
 
 def test_the_limit_holds_95_percent() -> None:

@@ -119,6 +119,7 @@ class Evidence:
         order = np.argsort(np.abs(y - np.median(y)), kind="stable")
         self._ordinary = np.sort(order[: len(y) - math.ceil(EXTREME * len(y))])
         self._model = Model(features, y, start(len(features)).terms)
+        self._screened: dict[int, tuple[Fit | None, Sequence[Term], FloatArray]] = {}  # by size
 
     def model(self, fit: Fit) -> Model:
         """Return the model that has the terms of a fit; the last one is kept."""
@@ -138,23 +139,22 @@ class Evidence:
         return len(term) + 1 if many else SCREEN_DEGREE[len(term)]
 
     def screen(self, marginal: Marginal, terms: Sequence[Term], fit: Fit) -> FloatArray:
-        """Return the gains of terms at the noise of a fit, shape (len(terms), len(VARIANCES))."""
+        """Return the gains of terms at the noise of a fit, shape (len(terms), len(VARIANCES)).
+
+        All terms have equally many columns. The marginal is that of the fit.
+        """
         out = np.empty((len(terms), len(VARIANCES)))
-        held: dict[int, tuple[list[int], list[FloatArray]]] = {}  # by the number of features
-        n_held = 0
-        for t, term in enumerate(terms):
-            F = self._features.scaled(term, fit.logit_decay, self._screen_degree(term))
-            places, made = held.setdefault(F.shape[1], ([], []))
-            places.append(t)
-            made.append(F)
-            n_held += F.shape[1]
-            if n_held < CHUNK and t < len(terms) - 1:
-                continue
-            for places, made in held.values():
-                rotated = marginal.rotated(np.hstack(made))
-                G = np.swapaxes(rotated.reshape(len(rotated), len(made), -1), 0, 1)
-                out[places] = marginal.gains(G, fit.noise)
-            held, n_held = {}, 0
+        if not terms:
+            return out
+        # Several steps of a search ask about the pairs of one fit.
+        known, same, gains = self._screened.get(len(terms[0]), (None, terms, out))
+        if known is fit and same == terms:
+            return gains
+        degree = self._screen_degree(terms[0])
+        for places, F in self._features.portions(terms, fit.logit_decay, degree, CHUNK):
+            G = marginal.rotated(F.reshape(-1, F.shape[2]).T).T.reshape(F.shape)
+            out[places] = marginal.gains(np.swapaxes(G, 1, 2), fit.noise)
+        self._screened[len(terms[0])] = fit, terms, out
         return out
 
     def of(

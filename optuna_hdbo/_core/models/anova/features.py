@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -260,6 +262,33 @@ class Features:
         shares = [self._shares(i, float(logit_decay[i])) for i in term]
         p = reduce(np.multiply, [share[places[:, a]] for a, share in enumerate(shares)])
         return np.asarray(values * np.sqrt(p / p.sum()))
+
+    def portions(
+        self, terms: Sequence[Term], logit_decay: FloatArray, degree: int, most: int
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the places of terms (t,) and their :meth:`scaled` features (t, F, n).
+
+        There are at most so many features at a time, but always those of one term. Terms have
+        equally many columns; those of a portion have columns alike.
+        """
+        columns, logits = np.array(terms), logit_decay.tolist()
+        made = [self._joint.get((i, columns.shape[1]), own) for i, own in enumerate(self.values)]
+        kinds = np.array([2 * own.shape[1] for own in made]) + self._categorical
+        codes = kinds[columns] @ (kinds.max() + 1) ** np.arange(columns.shape[1])
+        order = np.argsort(codes, kind="stable")
+        for alike in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+            places, parts = self.of(terms[alike[0]], degree)[1], []
+            for a, place in enumerate(places.T):
+                found, at = np.unique(columns[alike, a], return_inverse=True)
+                values = np.stack([made[i].T for i in found.tolist()])
+                shares = [self._shares(i, logits[i])[place] for i in found.tolist()]
+                parts.append((place, at, values, np.stack(shares)))
+            step = max(most // len(places), 1)
+            for here in (slice(k, k + step) for k in range(0, len(alike), step)):
+                p = reduce(np.multiply, [shares[at[here]] for _, at, _, shares in parts])
+                F = reduce(np.multiply, [v[at[here, None], place] for place, at, v, _ in parts])
+                F *= np.sqrt(p / p.sum(axis=1, keepdims=True))[:, :, None]
+                yield alike[here], F
 
     def _shares(self, i: int, logit: float) -> FloatArray:
         """Return the shares of a column's features; the last ones are kept."""

@@ -251,10 +251,11 @@ class Search:
         ]
         least = max(0.0, 0.5 * max(beyond))
         new = [rest[o] for o, value in zip(order, beyond, strict=True) if value > least]
+        likely = [rest[o] for o in np.argsort(-screened)[: TOGETHER[0]]]
         return (
             new
             or self._next_triple(marginals, dict(zip(rest, screened.tolist(), strict=True)))
-            or self._next_together(marginals, [rest[o] for o in np.argsort(-screened).tolist()])
+            or self._next_together(marginals, likely)
         )
 
     def _next_triple(
@@ -266,8 +267,8 @@ class Search:
         """
         have = set(self.fit.terms)
         size = np.exp(self.fit.log_variance[: self._D])  # main effects, and what pairs promise
-        for (i, j), value in screened.items():
-            size[[i, j]] = np.maximum(size[[i, j]], 0.01 * max(value, 0.0))
+        promised = 0.01 * np.array(list(screened.values()))
+        np.maximum.at(size, np.array(list(screened)), promised[:, None])
         columns = sorted(np.argsort(-size, kind="stable")[:MOST_IN_TRIPLES].tolist())
         triples: list[Term] = [t for t in combinations(columns, 3) if t not in have]
         if not triples:
@@ -328,21 +329,20 @@ class Search:
         gains = self._evidence.screen(marginal, rest, fit)
         weights = np.exp(gains - gains.max(axis=1, keepdims=True))
         pairs = {
-            (pair[0], pair[1]): PairFinding(float(value), 0.0, float(most))
+            (pair[0], pair[1]): PairFinding(value, 0.0, most)
             for pair, value, most in zip(
-                rest, log_mean(gains, axis=1), limit(weights), strict=True
+                rest, log_mean(gains, 1).tolist(), limit(weights).tolist(), strict=True
             )
         }
         for i, j in sorted(joined):
             value, posterior = self._against({i, j})
             variance = sum(v for term, v in parts.items() if {i, j} <= set(term))
             pairs[i, j] = PairFinding(value, variance, float(limit(posterior)))
-        columns = []
-        for i in range(D):
+        columns, mains = [], self._evidence.screen(marginal, fit.terms[:D], fit)
+        for i, gains in enumerate(mains):
             joint = sum(v for term, v in parts.items() if i in term and len(term) > 1)
             if joint == 0.0 and parts[(i,)] < VARIANCES[0]:  # the model is as good as without it
-                gains = self._evidence.screen(marginal, [(i,)], fit)
-                value, posterior = float(log_mean(gains, axis=1)[0]), np.exp(gains - gains.max())
+                value, posterior = float(log_mean(gains, axis=0)), np.exp(gains - gains.max())
             else:
                 value, posterior = self._against({i})
             columns.append(ColumnFinding(value, parts[(i,)], joint, float(limit(posterior).max())))
