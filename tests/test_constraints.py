@@ -11,8 +11,10 @@ import pytest
 from exported import SAMPLERS
 from histories import INTERPRETED
 from histories import affordable
+from optuna.trial import TrialState
 
 import optuna_hdbo
+from optuna_hdbo._study.attributes import read_suggestion
 from optuna_hdbo.samplers.base import MethodSampler
 
 
@@ -97,3 +99,28 @@ def test_who_does_not_use_constraints_says_so_once(caplog: pytest.LogCaptureFixt
     with caplog.at_level(logging.WARNING, logger="optuna.optuna_hdbo"):
         study.optimize(islands, n_trials=13)
     assert len([m for m in caplog.messages if "does not use the constraints" in m]) == 1
+
+
+def rarely_feasible(trial: optuna.Trial) -> float:
+    """One of six trials has a value, the others say by how much they violate the constraint."""
+    x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(3)]
+    set_constraint(trial, sum(x) - 1.0)
+    if sum(x) > 1.0:
+        raise optuna.TrialPruned if trial.number % 2 else RuntimeError
+    return -sum(x)
+
+
+@pytest.mark.parametrize("name", ["HDBOSampler", "GPUCBSampler"])
+def test_the_startup_ends_with_trials_that_told_why_they_failed(name: str) -> None:
+    study = optuna.create_study(sampler=SAMPLERS[name](seed=1, n_startup_trials=8))
+    study.enqueue_trial({f"x{i}": 0.9 for i in range(3)})
+    study.enqueue_trial({f"x{i}": 0.1 for i in range(3)})
+    study.optimize(rarely_feasible, n_trials=affordable(25, 14), catch=RuntimeError)
+    asked = []
+    for trial in study.trials:
+        suggestion = read_suggestion(trial)
+        asked.append(suggestion is not None and suggestion.method is not None)
+    told = [trial.state == TrialState.COMPLETE for trial in study.trials]
+    # All of them count from the first value on, which is that of trial 1.
+    assert asked == [number >= 8 for number in range(len(asked))]
+    assert sum(told[8:]) > len(told[8:]) / 3

@@ -223,8 +223,10 @@ class Observations:
         if self.failures is not None:
             points |= zip(self.failures.numbers.tolist(), self.failures.X, strict=True)
         if lost is not None and lost.any():
-            points |= zip(self.numbers[lost].tolist(), self.X[lost], strict=True)
-            seen = self.at(np.flatnonzero(~lost))
+            numbers, told = self.numbers[lost].tolist(), dict(self.told_by_failed)
+            points |= zip(numbers, self.X[lost], strict=True)
+            told |= zip(numbers, self.constraints[lost], strict=True)
+            seen = replace(self.at(np.flatnonzero(~lost)), told_by_failed=told)
         return replace(seen, failures=Failures.among(domain, seen.X, points))
 
     def shares_rows_with(self, other: Observations) -> bool:

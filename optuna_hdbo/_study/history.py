@@ -33,6 +33,7 @@ from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo._study.values import Constraints
 from optuna_hdbo._study.values import Reports
 from optuna_hdbo._study.values import has_failed
+from optuna_hdbo._study.values import is_violated
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
@@ -90,6 +91,7 @@ class History:
         self._numbers = np.empty(0, dtype=np.int64)
         self._reports = Reports()
         self._failed: dict[int, FloatArray] = {}  # rows of trials without a value, by number
+        self._n_violated = 0  # of them those that told so
         self._records: list[Record] = []
         # Suggestions of running trials, with the text that was read: a worker may replace it.
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
@@ -161,12 +163,12 @@ class History:
 
     @property
     def n_told(self) -> int:
-        """Trials with values, 0 while none has a row.
+        """Trials with values or violated constraints, 0 while none with a value has a row.
 
         Those that are far outside of the present ranges have none, but they count: a range that
         changes is no reason to start over.
         """
-        return self._n_finished and self._n_finished + self._n_far
+        return self._n_finished and self._n_finished + self._n_far + self._n_violated
 
     def is_taken(self, row: FloatArray) -> bool:
         """Tell whether any trial, finished or running when last read, has this row (D,)."""
@@ -187,6 +189,7 @@ class History:
             self._tried.add(row.tobytes())
             if self._is_lost(trial):
                 self._failed[trial.number] = row
+                self._n_violated += is_violated(trial)
                 self._constraints.add(trial)
         if trial.state == TrialState.FAIL:
             return

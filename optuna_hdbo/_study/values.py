@@ -8,7 +8,6 @@ from collections.abc import Collection
 from collections.abc import Iterable
 from collections.abc import Mapping
 from collections.abc import Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,9 +109,25 @@ def has_failed(trial: FrozenTrial) -> bool:
     return last is None or math.isnan(trial.intermediate_values[last])
 
 
+def is_violated(trial: FrozenTrial) -> bool:
+    """Tell whether a trial has told a constraint that does not hold."""
+    return any(value > 0.0 for value in constraints_of(trial).values())
+
+
 def n_told(trials: Iterable[FrozenTrial], most: int) -> int:
-    """Count the trials that have not failed, at most so many."""
-    return sum(1 for _ in islice((t for t in trials if not has_failed(t)), most))
+    """Count the trials that have not failed, or told a violated constraint, at most so many.
+
+    There are none as long as all have failed.
+    """
+    n = n_failed = 0
+    for trial in trials:
+        if not has_failed(trial):
+            n += 1
+        elif is_violated(trial):
+            n_failed += 1
+        if n and n + n_failed >= most:
+            break
+    return n and n + n_failed
 
 
 class Reports:

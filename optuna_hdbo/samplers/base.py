@@ -303,10 +303,10 @@ class MethodSampler(WithSettings, BaseSampler):
         return params, stored, text, suggestion.report
 
     def _draw(self, space: SearchSpace, number: int) -> tuple[dict[str, Any], StoredSuggestion]:
-        # Only this trial has its streams, but the point may have been added by hand.
-        for purpose in ("startup", "startup:again"):
+        # In a small space others have the same point, and anywhere it may have been added by hand.
+        for purpose in ("startup", "startup:again", *(f"startup:again{i}" for i in range(2, 32))):
             params = space.draw(self._streams.present.generator(purpose, number))
-            if space.domain.discrete.all() or not self._is_taken(space.encode(params)):
+            if not self._is_taken(space.encode(params)):
                 break
         return params, StoredSuggestion(space.to_json(params), None, None)
 
@@ -337,7 +337,8 @@ class MethodSampler(WithSettings, BaseSampler):
 
     def _is_startup(self, study: Study) -> bool:
         """Tell whether too few trials have finished for a suggestion by the method."""
-        states = (TrialState.COMPLETE,) + (TrialState.PRUNED,) * self._use_pruned
+        pruned = (TrialState.PRUNED,) * self._use_pruned
+        states = (TrialState.COMPLETE, TrialState.FAIL, *pruned)
         least = max(self._n_startup_trials, 1)
         return n_told(read_trials(study, states, cached=True), least) < least
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.feasibility import compressed_like
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Domain
@@ -147,7 +148,7 @@ def _of_failed(seen: Observations) -> tuple[Failures, FloatArray]:
     rows = np.flatnonzero(np.isin(failures.numbers, list(seen.told_by_failed)))
     failures = failures.at(rows[-MOST_MODELLED // 2 :])
     told = [seen.told_by_failed[number] for number in failures.numbers.tolist()]
-    return failures, np.clip(np.reshape(told, (-1, n_constraints)), -1e300, 1e300)
+    return failures, compressed_like(seen, np.reshape(told, (-1, n_constraints)))
 
 
 def _with(part: Observations, failures: Failures, values: FloatArray) -> Observations:

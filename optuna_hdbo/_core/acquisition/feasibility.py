@@ -7,6 +7,7 @@ al. 2014), and as long as nothing feasible is known, that probability alone is m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.gp.posterior import Posterior
 from optuna_hdbo._core.memory import TOWARDS
 from optuna_hdbo._core.observations import Observations
+from optuna_hdbo._core.outputs import N_FIRST
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import standardise
 
@@ -112,11 +114,54 @@ class Feasibility:
         return [Analytic.log_feasible(c, most) for c, most in self.constraints]
 
 
+TIE = 1e-7
+"""By how much values rank equal violations, which are in standard deviations, at most."""
+
+
+SPANS = 30.0
+"""Largest of the first values of a constraint that spans magnitudes, in multiples of their median.
+Absolute values count, and the first :data:`optuna_hdbo._core.outputs.N_FIRST`."""
+
+
 def finite_constraints(seen: Observations) -> FloatArray:
-    """Return the constraints' values (n, C), NaN where a trial reported none.
+    """Return the constraints' values (n, C) as they are modelled, NaN where a trial reported none.
 
     Infinite ones are beyond the finite ones, by as much as 0 and these are apart.
     """
+    told = _finite(seen)
+    return compressed(told, _units(told))
+
+
+def compressed_like(seen: Observations, values: FloatArray) -> FloatArray:
+    """Return further values (m, C) of the constraints as they are modelled."""
+    return compressed(np.clip(values, -1e300, 1e300), _units(_finite(seen)))
+
+
+def compressed(values: FloatArray, units: FloatArray) -> FloatArray:
+    """Return values (m, C), by their magnitudes in units (C,) where these are finite."""
+    known = np.isfinite(units)
+    with np.errstate(over="ignore"):
+        ratios = np.clip(values / np.where(known, units, 1.0), -1e300, 1e300)
+    return np.asarray(np.where(known, np.arcsinh(ratios), values), np.float64)
+
+
+def _units(told: FloatArray) -> FloatArray:
+    """Return from where on values (n, C) of each constraint count by magnitude; inf for none.
+
+    Where values far from the border are much larger than others, those on both sides of it would
+    look alike.
+    """
+    units = np.full(told.shape[1], np.inf)
+    for j, column in enumerate(np.abs(told).T):
+        known = column[~np.isnan(column)]
+        first = known[:N_FIRST]
+        if (first > 0.0).any() and first.max() / SPANS > np.median(first[first > 0.0]):
+            # A power of two stays the same for a while.
+            units[j] = 2.0 ** math.floor(math.log2(np.quantile(known[known > 0.0], 0.1)))
+    return units
+
+
+def _finite(seen: Observations) -> FloatArray:
     told = np.clip(seen.constraints, -1e300, 1e300)  # sums of these are still floats
     if not np.isinf(seen.constraints).any():
         return np.asarray(told, np.float64)
@@ -131,7 +176,8 @@ def finite_constraints(seen: Observations) -> FloatArray:
 def merits(seen: Observations) -> FloatArray:
     """Return the ranking of the observations, shape (n,); see :class:`Feasibility`.
 
-    Those outside of the domain rank below all others.
+    Of equal violations those with better values rank higher, by little: all may be 1 where a
+    constraint does not hold. Points outside of the domain rank below all others.
     """
     rank = seen.y if seen.ranks is None else seen.ranks
     if not len(rank):  # as while the first point of a search is under way
@@ -139,6 +185,9 @@ def merits(seen: Observations) -> FloatArray:
     if seen.constraints.shape[1]:
         violation = violations(seen)
         worse = rank.min() - 1.0 - np.minimum(violation, 1e6)
+        _, same, n_same = np.unique(violation, return_inverse=True, return_counts=True)
+        tied = (violation > 0.0) & (n_same[same] > 1)
+        worse += TIE * tied * np.argsort(np.argsort(rank, kind="stable")) / len(rank)
         rank = np.where(violation <= 0.0, rank, worse)
     return rank if seen.outside is None else np.where(seen.outside, rank.min() - 1.0, rank)
 

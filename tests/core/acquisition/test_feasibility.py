@@ -18,7 +18,9 @@ from optuna_hdbo._core.acquisition.analytic import Analytic
 from optuna_hdbo._core.acquisition.analytic import Sum
 from optuna_hdbo._core.acquisition.constraints import ConstraintModels
 from optuna_hdbo._core.acquisition.feasibility import Feasibility
+from optuna_hdbo._core.acquisition.feasibility import compressed_like
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
+from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.acquisition.feasibility import violations
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -126,9 +128,9 @@ def test_constraints_that_failed_trials_told_are_learned() -> None:
     lost = np.flatnonzero(seen.constraints[:, 0] > 0.0)
     kept = seen.with_failures(DOMAIN, {}, np.isin(np.arange(20), lost))
     assert kept.failures is not None
-    kept = replace(kept, failures=replace(kept.failures, are_elsewhere=True))
-    told = replace(kept, told_by_failed={int(n): seen.constraints[n] for n in lost})
-    assert fits_in(learn(kept)[1]) == ["failures:inverse-square"]
+    told = replace(kept, failures=replace(kept.failures, are_elsewhere=True))
+    untold = replace(told, told_by_failed={})
+    assert fits_in(learn(untold)[1]) == ["failures:inverse-square"]
     feasibility, record = learn(told)
     assert fits_in(record)[0] == "constraint0:inverse-square"
     assert not any("failures" in key for key in record)
@@ -154,6 +156,36 @@ def test_models_of_the_same_constraint_may_have_names() -> None:
     seen, memory = halves(), Memory()
     ConstraintModels("matern52", "embedded1:").fit(DOMAIN, seen, memory)
     assert fits_in(memory.kept)[0] == "embedded1:constraint0:inverse-square"
+
+
+def test_of_equal_violations_the_best_values_come_first() -> None:
+    """A constraint may tell only that it does not hold."""
+    seen = halves(20)
+    c = np.where(seen.constraints > 0.0, 1.0, -1.0)
+    merit = merits(observed(c, 20))
+    bad = np.flatnonzero(c[:, 0] > 0.0)
+    order = bad[np.argsort(-merit[bad], kind="stable")]
+    assert np.all(np.diff(seen.y[order]) < 0.0)
+    assert merit[bad].max() < merit[c[:, 0] <= 0.0].min() - 0.9
+    c[bad[0]] = 1.0 + 1e-3
+    assert merits(observed(c, 20)).argmin() == bad[0]
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e150])
+def test_constraints_that_span_magnitudes_are_told_apart_near_their_border(unit: float) -> None:
+    seen = halves(40)
+    g = seen.constraints[:, :1]
+    steep = np.sign(g) * np.expm1(60.0 * np.abs(g))
+    both = observed(np.hstack([unit * steep, g]), 40)
+    told = finite_constraints(both)
+    order = np.argsort(g[:, 0])
+    assert np.all(np.diff(told[order, 0]) > 0.0)
+    assert np.array_equal(told[:, 0] > 0.0, g[:, 0] > 0.0)
+    assert np.array_equal(told[:, 1], g[:, 0])  # this one does not
+    near = np.abs(g[:, 0]) < 0.2
+    assert np.corrcoef(told[near, 0], g[near, 0])[0, 1] > 0.9
+    assert np.corrcoef(steep[near, 0], g[near, 0])[0, 1] < 0.8
+    np.testing.assert_array_equal(compressed_like(both, both.constraints[:3]), told[:3])
 
 
 def test_the_incumbent_is_no_lucky_value() -> None:
