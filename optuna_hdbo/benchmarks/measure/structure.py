@@ -115,7 +115,8 @@ def compare(
     kept, every = Lines(out), []
     made = {name: [structured.make(name, seed) for seed in seeds] for name in names}
     for label in labels:
-        registry.parse(label)
+        for problems in made.values():
+            registry.parse(label).build(problems[0], seeds[0])
     for name, problems in made.items():
         for label in labels:
             n = max(n for dim, n in TRIALS.items() if dim <= max(12, problems[0].dim))
