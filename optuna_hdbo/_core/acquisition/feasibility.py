@@ -119,8 +119,8 @@ TIE = 1e-7
 
 
 SPANS = 30.0
-"""Largest of the first values of a constraint that spans magnitudes, in multiples of their median.
-Absolute values count, and the first :data:`optuna_hdbo._core.outputs.N_FIRST`."""
+"""Largest of the violations among the first values of a constraint that spans magnitudes, in
+multiples of their median. There are :data:`optuna_hdbo._core.outputs.N_FIRST` such values."""
 
 
 def finite_constraints(seen: Observations) -> FloatArray:
@@ -148,16 +148,17 @@ def compressed(values: FloatArray, units: FloatArray) -> FloatArray:
 def _units(told: FloatArray) -> FloatArray:
     """Return from where on values (n, C) of each constraint count by magnitude; inf for none.
 
-    Where values far from the border are much larger than others, those on both sides of it would
-    look alike.
+    Where violations far from the border are much larger than others, values on both sides of it
+    would look alike.
     """
     units = np.full(told.shape[1], np.inf)
-    for j, column in enumerate(np.abs(told).T):
+    for j, column in enumerate(told.T):
         known = column[~np.isnan(column)]
         first = known[:N_FIRST]
-        if (first > 0.0).any() and first.max() / SPANS > np.median(first[first > 0.0]):
+        first = first[first > 0.0]
+        if len(first) and first.max() / SPANS > np.median(first):
             # A power of two stays the same for a while.
-            units[j] = 2.0 ** math.floor(math.log2(np.quantile(known[known > 0.0], 0.1)))
+            units[j] = 2.0 ** math.floor(math.log2(np.quantile(np.abs(known[known != 0.0]), 0.1)))
     return units
 
 
