@@ -181,16 +181,22 @@ def test_whose_turn_it_is_depends_on_successes(
     assert share > 0.9 if own else share < 0.1
 
 
-@pytest.mark.parametrize("local", [True, False])
-def test_the_portfolio_focuses_queries_of_its_local_expert(
-    monkeypatch: pytest.MonkeyPatch, *, local: bool
-) -> None:
+def two_of_many(monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    """Return a history whose last fit knows that two of 24 columns matter."""
     monkeypatch.setattr(zoom, "next_zoom", lambda *args: None)
     domain = make_domain(*[None] * 24)
     ledger = Ledger.started(domain, 30, lambda x: float(-((x[:2] - 0.4) ** 2).sum()))
     x = domain.snap(np.full((1, 24), 0.3))[0]
     ledger.keep(Suggestion(x, {credit.KEY: "global", **fit_of(domain, [0.5] * 2 + [1e3] * 22)}))
     ledger.observe(x)
+    return ledger
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_the_portfolio_focuses_queries_of_its_local_expert(
+    monkeypatch: pytest.MonkeyPatch, *, local: bool
+) -> None:
+    ledger = two_of_many(monkeypatch)
     experts = ["global", "local"] if local else ["global"]
     asked = ledger.run(HDBO(experts=experts), affordable(4, 2))
     assert all((s.record or {}).get(focused.KEY, False) is local for s in asked)
@@ -199,14 +205,9 @@ def test_the_portfolio_focuses_queries_of_its_local_expert(
 def test_the_portfolio_asks_others_where_a_focused_query_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(zoom, "next_zoom", lambda *args: None)
-    domain = make_domain(*[None] * 24)
-    ledger = Ledger.started(domain, 30, lambda x: float(-((x[:2] - 0.4) ** 2).sum()))
-    x = domain.snap(np.full((1, 24), 0.3))[0]
-    ledger.keep(Suggestion(x, {credit.KEY: "global", **fit_of(domain, [0.5] * 2 + [1e3] * 22)}))
-    ledger.observe(x)
+    ledger = two_of_many(monkeypatch)
     there = np.full(24, 0.7)
     monkeypatch.setattr(few.Step, "best", lambda *args: there)
     for pending, own in ([], True), ([there + 1e-4], False):
-        told = HDBO().suggest(domain, ledger.seen(pending), Streams(0))
+        told = HDBO().suggest(ledger.domain, ledger.seen(pending), Streams(0))
         assert ((told.record or {}).get(focused.KEY) is True) is own
