@@ -89,9 +89,11 @@ def test_the_flag_of_the_evaluator_is_true_or_false() -> None:
         optuna_hdbo.GradISImportanceEvaluator(conditional="no")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("unknown", ["lcoal", ["local"]])
+@pytest.mark.parametrize("unknown", ["nearby", ["local"]])
 def test_unknown_experts_are_named(unknown: Any) -> None:
-    with pytest.raises(ValueError, match=r"experts must be names out of local, .*got .*l"):
+    with pytest.raises(
+        ValueError, match=r"experts must be names out of local, .*got .*(nearby|local)"
+    ):
         optuna_hdbo.HDBOSampler(experts=["global", unknown])
 
 
