@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from dataclasses import field
 from dataclasses import replace
+from functools import reduce
 from graphlib import TopologicalSorter
 from typing import SupportsIndex
 
@@ -210,11 +211,9 @@ class Domain:
         """Mark the columns that are active at points (m, D), shape (m, D)."""
         marks = np.ones(X.shape, np.bool_)
         for column, conditions in self._gates_in_order:
-            for condition in conditions:
-                held = [
-                    marks[:, k.column] & np.isin(X[:, k.column], k.values) for k in condition.every
-                ]
-                marks[:, column] &= np.logical_or.reduce(held)
+            for k in conditions:
+                held = (marks[:, c.column] & np.isin(X[:, c.column], c.values) for c in k.every)
+                marks[:, column] &= reduce(np.logical_or, held)
         return marks
 
     def canonical(self, X: FloatArray) -> FloatArray:

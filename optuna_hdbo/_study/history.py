@@ -98,7 +98,7 @@ class History:
         self._outside: set[int] = set()  # trials outside of the present ranges, but close
         self._n_far = 0
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
-        self._running_or_failed: set[bytes] = set()  # rows of what is active
+        self._running_or_failed: set[bytes] = set()  # without what is not active
         self._abandoned = Abandoned()
         self.n_abandoned = 0
 

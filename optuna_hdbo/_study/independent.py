@@ -41,16 +41,11 @@ def learned(
     distribution: BaseDistribution,
     rng: np.random.Generator,
 ) -> Any:
-    """Return a value that depends on earlier trials.
+    """Return the value of Optuna's ``TPESampler``, with a seed for this trial.
 
-    If the method has a value that is outside of the parameter's present range, it is the nearest
-    one inside. Otherwise it is that of Optuna's ``TPESampler``, with a seed for this trial. Where
-    that fails, as it does on constraints that are no numbers, the value is random.
+    Where that fails, as it does on constraints that are no numbers, the value is random.
     """
-    seed = int(rng.integers(2**31))
-    if (own := moved(trial, name, distribution)) is not None:
-        return own
-    tpe = TPESampler(n_startup_trials=1, seed=seed)
+    tpe = TPESampler(n_startup_trials=1, seed=int(rng.integers(2**31)))
     try:
         # Extreme ranges overflow. This holds for the thread, unlike a filter of warnings.
         with np.errstate(all="ignore"):

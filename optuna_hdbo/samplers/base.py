@@ -156,11 +156,7 @@ class MethodSampler(WithSettings, BaseSampler):
             self._independent_sampler.before_trial(study, trial)
 
     def after_trial(
-        self,
-        study: Study,
-        trial: FrozenTrial,
-        state: TrialState,
-        values: Sequence[float] | None,
+        self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     ) -> None:
         """Forward to the user's independent sampler."""
         if self._independent_sampler is not None:
@@ -333,12 +329,13 @@ class MethodSampler(WithSettings, BaseSampler):
         rng = streams.generator(f"independent:{param_name}", trial.number)
         if startup:
             return independent.drawn(param_name, param_distribution, rng)
-        return independent.learned(study, trial, param_name, param_distribution, rng)
+        if own is None:
+            own = independent.learned(study, trial, param_name, param_distribution, rng)
+        return own
 
     def _is_startup(self, study: Study) -> bool:
         """Tell whether too few trials have finished for a suggestion by the method."""
-        pruned = (TrialState.PRUNED,) * self._use_pruned
-        states = (TrialState.COMPLETE, TrialState.FAIL, *pruned)
+        states = (TrialState.COMPLETE, TrialState.FAIL) + (TrialState.PRUNED,) * self._use_pruned
         least = max(self._n_startup_trials, 1)
         return n_told(read_trials(study, states, cached=True), least) < least
 

@@ -117,17 +117,13 @@ class Feasibility:
 TIE = 1e-7
 """By how much values rank equal violations, which are in standard deviations, at most."""
 
-
 SPANS = 30.0
 """Largest of the violations among the first values of a constraint that spans magnitudes, in
 multiples of their median. There are :data:`optuna_hdbo._core.outputs.N_FIRST` such values."""
 
 
 def finite_constraints(seen: Observations) -> FloatArray:
-    """Return the constraints' values (n, C) as they are modelled, NaN where a trial reported none.
-
-    Infinite ones are beyond the finite ones, by as much as 0 and these are apart.
-    """
+    """Return the constraints' values (n, C) as they are modelled, NaN where there is none."""
     told = _finite(seen)
     return compressed(told, _units(told))
 
@@ -140,6 +136,8 @@ def compressed_like(seen: Observations, values: FloatArray) -> FloatArray:
 def compressed(values: FloatArray, units: FloatArray) -> FloatArray:
     """Return values (m, C), by their magnitudes in units (C,) where these are finite."""
     known = np.isfinite(units)
+    if not known.any():
+        return values
     with np.errstate(over="ignore"):
         ratios = np.clip(values / np.where(known, units, 1.0), -1e300, 1e300)
     return np.asarray(np.where(known, np.arcsinh(ratios), values), np.float64)
@@ -152,7 +150,12 @@ def _units(told: FloatArray) -> FloatArray:
     would look alike.
     """
     units = np.full(told.shape[1], np.inf)
-    for j, column in enumerate(told.T):
+    # All together first: rankings ask for this often, and most constraints span little.
+    early = told if np.isnan(told).any() else told[:N_FIRST]
+    most = np.where(early > 0.0, early, 0.0).max(axis=0, initial=0.0)
+    least = np.where(early > 0.0, early, np.inf).min(axis=0, initial=np.inf)
+    for j in np.flatnonzero(most / SPANS > least).tolist():
+        column = told[:, j]
         known = column[~np.isnan(column)]
         first = known[:N_FIRST]
         first = first[first > 0.0]
@@ -163,6 +166,10 @@ def _units(told: FloatArray) -> FloatArray:
 
 
 def _finite(seen: Observations) -> FloatArray:
+    """Return the constraints' values (n, C), NaN where a trial reported none.
+
+    Infinite ones are beyond the finite ones, by as much as 0 and these are apart.
+    """
     told = np.clip(seen.constraints, -1e300, 1e300)  # sums of these are still floats
     if not np.isinf(seen.constraints).any():
         return np.asarray(told, np.float64)
