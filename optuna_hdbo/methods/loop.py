@@ -15,6 +15,7 @@ import numpy as np
 
 from optuna_hdbo._core.checks import check_choice
 from optuna_hdbo._core.checks import check_integer
+from optuna_hdbo._core.checks import check_point
 from optuna_hdbo._core.checks import check_seed
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo.methods.base import Domain
@@ -36,7 +37,7 @@ class Trial:
     number : int
         Trials are numbered from 0.
     x : FloatArray, shape (D,)
-        The point in the columns of the domain.
+        The point in the columns of the domain. It is read-only, because the loop learns from it.
     record : Mapping
         JSON that the method will read at later trials; empty where it left nothing.
     report : Mapping of str to float or str
@@ -84,6 +85,8 @@ class Loop:
     ------
     ValueError
         For a setting outside of its range, and where the method's settings do not fit the domain.
+    TypeError
+        Where the method is a class, and where the domain is none.
 
     Examples
     --------
@@ -107,6 +110,13 @@ class Loop:
     ) -> None:
         check_integer("n_init", n_init, 0)
         check_choice("direction", direction, ("maximize", "minimize"))
+        if isinstance(method, type):
+            raise TypeError(
+                "method must be an instance, but got a class: write it with parentheses, such as "
+                "GPUCB()."
+            )
+        if not isinstance(domain, Domain):
+            raise TypeError(f"domain must be a Domain, but got {domain!r}.")
         method.validate(domain)
         self.method = method
         self.domain = domain
@@ -116,7 +126,13 @@ class Loop:
         self._sign = 1.0 if direction == "maximize" else -1.0
 
     def ask(self) -> Trial:
-        """Return a new trial with the point to evaluate."""
+        """Return a new trial with the point to evaluate.
+
+        Raises
+        ------
+        ArithmeticError, ValueError
+            Where the method fails, or suggests what is no point (D,). No trial begins then.
+        """
         seen = self.observations()
         if len(seen.values) < self._n_init:
             rng = self._streams.generator("startup", seen.step)
@@ -125,7 +141,14 @@ class Loop:
             suggestion = suggest(self.method, self.domain, seen, self._streams)
         # As from a storage: a method gets no more than JSON back.
         record = json.loads(json.dumps(suggestion.record or {}, allow_nan=False))
-        trial = Trial(seen.step, suggestion.x, record, suggestion.report)
+        return self._begin(check_point(suggestion.x, len(self.domain)), record, suggestion.report)
+
+    def _begin(
+        self, x: FloatArray, record: Mapping[str, Any], report: Mapping[str, float | str]
+    ) -> Trial:
+        x = x.copy()  # not the method's own array, and not the user's
+        x.setflags(write=False)
+        trial = Trial(len(self.trials), x, record, report)
         self.trials.append(trial)
         return trial
 
@@ -143,29 +166,61 @@ class Loop:
 
         Raises
         ------
-        ValueError
-            If the trial has ended before.
+        ValueError, TypeError
+            If the trial has ended before, and where the value or a constraint is no number. The
+            trial goes on then.
         """
         if trial.state != "running":
             raise ValueError(f"trial {trial.number} must be running, but is {trial.state}.")
-        trial.constraints = tuple(constraints)
-        if value is None or math.isnan(value):
+        told = math.nan if value is None else float(value)
+        # All of it is read before anything is kept.
+        trial.constraints = tuple(map(float, constraints))
+        if math.isnan(told):
             trial.state = "failed"
         else:
-            trial.state, trial.value = "complete", float(value)
+            trial.state, trial.value = "complete", told
 
     def add(self, x: FloatArray, value: float, constraints: Sequence[float] = ()) -> Trial:
-        """Add a point (D,) that was evaluated elsewhere, for the method to learn from."""
-        trial = Trial(len(self.trials), np.array(x, np.float64), {}, {})
-        self.trials.append(trial)
-        self.tell(trial, value, constraints)
+        """Add a point that was evaluated elsewhere, for the method to learn from.
+
+        Parameters
+        ----------
+        x : FloatArray, shape (D,)
+            A point in the domain. It is copied.
+        value : float
+        constraints : sequence of float
+            Both as for :meth:`tell`.
+
+        Returns
+        -------
+        Trial
+
+        Raises
+        ------
+        ValueError, TypeError
+            Where the point is not one of the domain, and as from :meth:`tell`. Nothing is added
+            then.
+        """
+        point, n_columns = np.asarray(x, np.float64), len(self.domain)
+        is_row = point.shape == (n_columns,)
+        if not is_row or not np.array_equal(point, self.domain.snap(point[None])[0]):
+            raise ValueError(f"x must be a point ({n_columns},) of the domain, but got {x}.")
+        trial = self._begin(point, {}, {})
+        try:
+            self.tell(trial, value, constraints)
+        except BaseException:
+            self.trials.pop()
+            raise
         return trial
 
     def run(self, objective: Callable[[FloatArray], float], n_trials: int) -> Trial:
-        """Evaluate ``objective`` at as many points, and return the best trial of the loop."""
+        """Evaluate ``objective`` at as many points, and return the best trial of the loop.
+
+        The objective gets a copy of each point (D,), which it may change.
+        """
         for _ in range(n_trials):
             trial = self.ask()
-            self.tell(trial, objective(trial.x))
+            self.tell(trial, objective(trial.x.copy()))
         return self.best
 
     @property

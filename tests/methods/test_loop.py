@@ -156,6 +156,57 @@ def test_a_trial_ends_once() -> None:
     assert loop.best is trial
 
 
+def test_what_is_added_must_be_a_point_of_the_domain() -> None:
+    loop = Loop(GPUCB(), Domain.continuous(2), seed=0, n_init=2)
+    for x in ([0.5], [[0.5, 0.5]], [0.5, 1.5], [-1.0, 0.5], [math.nan, 0.5], ["a", "b"]):
+        with pytest.raises(ValueError, match=r"x must be a point|convert"):
+            loop.add(x, 1.0)  # type: ignore[arg-type]
+    for told in (("a", ()), (None, (None,)), (1.0, 0.5)):
+        with pytest.raises((ValueError, TypeError)):
+            loop.add(np.array([0.5, 0.5]), *told)  # type: ignore[arg-type]
+    assert loop.trials == []
+    loop.add(np.array([0, 1]), np.float32(1.0))  # type: ignore[arg-type]
+    loop.run(bowl, 4)
+    assert len(loop.trials) == 5
+
+
+def test_a_trial_goes_on_if_what_is_told_is_no_number() -> None:
+    loop = Loop(GPUCB(), Domain.continuous(1), seed=0)
+    trial = loop.ask()
+    for value, constraints in (("a", ()), (1.0, ("a",)), (1.0, (None,))):
+        with pytest.raises((ValueError, TypeError)):
+            loop.tell(trial, value, constraints)  # type: ignore[arg-type]
+        assert (trial.state, trial.value, trial.constraints) == ("running", None, ())
+    loop.ask()
+    loop.tell(trial, 1.0, np.array([0.0]))  # type: ignore[arg-type]
+    assert loop.best is trial
+
+
+def test_points_of_the_loop_stay_what_they_are() -> None:
+    def objective(x: FloatArray) -> float:
+        value = bowl(x)
+        x *= 100.0
+        return value
+
+    method = Centre()
+    loop = Loop(method, Domain.continuous(2), seed=0, n_init=1)
+    loop.run(objective, 3)
+    assert all(((t.x >= 0.0) & (t.x <= 1.0)).all() for t in loop.trials)
+    with pytest.raises(ValueError, match="read-only"):
+        loop.ask().x[0] = 2.0
+    mine = np.array([0.5, 0.5])
+    added = loop.add(mine, 1.0)
+    mine[0] = 2.0
+    assert added.x.tolist() == [0.5, 0.5]
+
+
+def test_the_method_must_be_an_instance_and_the_domain_a_domain() -> None:
+    with pytest.raises(TypeError, match="method must be an instance"):
+        Loop(GPUCB, Domain.continuous(1))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="domain must be a Domain, but got 3"):
+        Loop(GPUCB(), 3)  # type: ignore[arg-type]
+
+
 def test_constraints_of_failed_trials_reach_the_method() -> None:
     loop = Loop(GPUCB(), Domain.continuous(1), seed=0)
     for value, constraints in ((1.0, ()), (None, (0.5, 2.0)), (None, ())):
