@@ -558,12 +558,17 @@ def mistake(step: int) -> Suggestion:
     raise TypeError("a bug")
 
 
+def exhaust(step: int) -> Suggestion:
+    raise MemoryError("Unable to allocate 2.3 MiB")
+
+
 Answer = Callable[[int], Suggestion]
 
 NUMERICAL: dict[str, Answer] = {
     "singular": singular,
     "overflow": overflow,
     "division by zero": divide,
+    "memory": exhaust,
     "point not finite": lambda step: Suggestion(np.array([0.5, math.nan])),
 }
 BUGS: dict[str, Answer] = {
@@ -621,7 +626,9 @@ def test_a_bug_is_logged_with_its_traceback_once(
 
 @pytest.mark.parametrize("answer", [*NUMERICAL.values(), *BUGS.values()], ids=[*NUMERICAL, *BUGS])
 def test_strict_mode_raises_everything(answer: Answer) -> None:
-    with pytest.raises((ArithmeticError, np.linalg.LinAlgError, TypeError, ValueError)):
+    with pytest.raises(
+        (ArithmeticError, MemoryError, np.linalg.LinAlgError, TypeError, ValueError)
+    ):
         fail(answer)
 
 

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(f"optuna.{__name__}")  # so that Optuna's verbosity holds
 
-NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError)
-"""What computations may raise on unfavourable data; any other exception is a bug."""
+NUMERICAL_FAILURES = (ArithmeticError, np.linalg.LinAlgError, MemoryError)
+"""What computations may raise on unfavourable data, or where there is too little memory; any other
+exception is a bug."""
 
 STRICT = "OPTUNA_HDBO_STRICT"
 """Environment variable; where it is ``1``, an exception in a method ends the study."""
