@@ -508,6 +508,36 @@ def test_nobody_can_change_what_is_common() -> None:
     assert list(common.common()) == list(common.modelled()) == ["x"]
 
 
+def test_a_trial_that_runs_for_ever_does_not_have_later_ones_looked_at_again() -> None:
+    """Workers that are killed leave such trials. Each later trial took time for all of them."""
+
+    class Watched(list[optuna.trial.FrozenTrial]):
+        looked_at = 0
+
+        def __getitem__(self, index: Any) -> Any:
+            found = super().__getitem__(index)
+            self.looked_at += len(found) if isinstance(index, slice) else 1
+            return found
+
+        def __reversed__(self) -> Any:
+            self.looked_at += len(self)
+            return super().__reversed__()
+
+    study, common = optuna.create_study(), Parameters(False)
+    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    abandoned = study.ask()
+    for i in range(2, 30):
+        study.optimize(lambda t: t.suggest_float("x", 0, 1 + t.number // 20), n_trials=1)
+        trials = Watched(study.get_trials(deepcopy=False))
+        common.follow(trials)
+        assert trials.looked_at <= (3 if i == 2 else 2)
+    assert list(common.common()) == []  # its range has changed
+    assert list(common.modelled()) == ["x"]
+    study.tell(abandoned, 1.0)
+    common.follow(study.get_trials(deepcopy=False))
+    assert common.required() == frozenset()
+
+
 # what trees rest on ------------------------------------------------------------------------------
 
 

@@ -45,8 +45,8 @@ class Parameters:
         pruned = (TrialState.PRUNED,) if include_pruned else ()
         self._states = (TrialState.COMPLETE, *pruned)
         self._known_by: FrozenTrial | None = None  # a finished trial
-        self._n_final = 0  # trials of smaller number are known
-        self._taken: set[int] = set()  # larger numbers that are known
+        self._n_listed = 0  # trials of smaller number have been looked at
+        self._open: set[int] = set()  # of them those that had not finished
         self._trials: list[FrozenTrial] = []  # that count, in the order in which they were seen
         self._of_all, self._of_complete = _Common(), _Common()
         self._branches: _Branches | None = None
@@ -76,30 +76,22 @@ class Parameters:
         """
         if self._known_by is None:
             self._known_by = next((trial for trial in trials if trial.state.is_finished()), None)
-        n_final, n_failed, new = None, 0, []
-        for trial in reversed(trials):
-            number = trial.number
-            if number < self._n_final:
-                break
-            if n_final is None:
-                n_final = number + 1
+        old = [trials[number] for number in sorted(self._open) if number < len(trials)]
+        new = trials[self._n_listed :]  # once: others may be appending
+        self._n_listed += len(new)
+        n_failed = 0
+        for trial in (*old, *new):
+            if not trial.state.is_finished():
+                self._open.add(trial.number)
+                continue
+            self._open.discard(trial.number)
             if trial.state in self._states and not has_failed(trial):
-                if number not in self._taken:
-                    new.append(trial)
-            elif not trial.state.is_finished():
-                n_final = number
-            elif number not in self._failed:
-                self._failed[number] = frozenset(trial.distributions)
+                self._take_in(trial)
+            else:
+                self._failed[trial.number] = frozenset(trial.distributions)
                 n_failed += 1
-        for trial in reversed(new):
-            self._take_in(trial)
-            self._taken.add(trial.number)
         if n_failed and self._branches is not None:
             self._branches.forget()
-        if n_final is not None:
-            self._n_final = n_final
-            if self._taken:
-                self._taken = {number for number in self._taken if number >= n_final}
 
     def common(self) -> dict[str, BaseDistribution]:
         """Return those that all trials have with one distribution, without single values.
