@@ -20,6 +20,7 @@ from optuna_hdbo.portfolio import steps
 from optuna_hdbo.portfolio.hdbo import HDBO
 from optuna_hdbo.portfolio.steps import APART
 from optuna_hdbo.portfolio.steps import LEAST_REPEATED
+from optuna_hdbo.portfolio.steps import N_BEST
 from optuna_hdbo.portfolio.steps import N_NEAR
 from optuna_hdbo.portfolio.steps import N_UNIFORM
 from optuna_hdbo.portfolio.steps import Stepped
@@ -83,6 +84,28 @@ def test_most_candidates_are_near_the_best_points() -> None:
     assert np.median(gaps[N_NEAR:]) > 0.2
     kept = (Z[:, 0] == x[0, 0])[:N_NEAR].mean()
     assert 0.85 < kept < 1.0
+
+
+def test_candidates_are_near_the_points_of_the_largest_merit() -> None:
+    domain = make_domain(None, None)
+    X = np.repeat([[0.1, 0.1], [0.9, 0.9]], 2 * N_BEST, axis=0)
+    for merit, there in ((-1.0, 0.1), (1.0, 0.9)):
+        merits = merit * X[:, 0]
+        Z = candidates(domain, X, merits, np.random.default_rng(0))[:N_NEAR]
+        assert (np.abs(Z - there) < 0.4).mean() > 0.95
+
+
+def test_a_column_moves_by_steps_from_eight_values_on() -> None:
+    """From there on a step reaches less than all of its range."""
+    kept = {}
+    for n in (7, 8):
+        domain = make_domain(n)
+        x = domain.snap(np.full((1, 1), 0.5))
+        kept[n] = (
+            candidates(domain, x, np.zeros(1), np.random.default_rng(0))[:N_NEAR] == x
+        ).mean()
+    assert kept[7] > 0.85
+    assert kept[8] < 0.6
 
 
 def test_columns_of_few_values_change_in_few_candidates_and_places() -> None:
