@@ -166,13 +166,61 @@ def test_a_parameter_that_appears_late_is_searched(begun: optuna.Study) -> None:
 
 def test_a_parameter_that_is_gone_for_no_known_reason_is_given_up() -> None:
     study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2))
-    study.optimize(
-        lambda t: t.suggest_float("old", 0, 1) + t.suggest_float("x", 0, 1), n_trials=10
-    )
-    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=19)
+
+    def sometimes(trial: optuna.Trial) -> float:
+        has = trial.number < 10 and trial.number % 2 == 0
+        return trial.suggest_float("x", 0, 1) + (trial.suggest_float("old", 0, 1) if has else 0)
+
+    study.optimize(sometimes, n_trials=28)
     assert set(study.ask().relative_params) == {"old", "x"}
-    study.optimize(lambda t: t.suggest_float("x", 0, 1), n_trials=1)
+    study.optimize(sometimes, n_trials=1)
     assert set(study.ask().relative_params) == {"x"}
+
+
+def changed(trial: optuna.Trial) -> float:
+    """Three parameters are gone from trial 20 on: a choice, one that it decides about, a float."""
+    total = abs(trial.suggest_int("n", 0, 9) - 3) + abs(trial.suggest_int("m", 0, 9) - 6)
+    if trial.number < 20:
+        total += 20 * abs(trial.suggest_float("old", 0, 1) - 0.7)
+        if trial.suggest_categorical("kind", ["plain", "own"]) == "own":
+            total += 1 + trial.suggest_float("part", 0, 1)
+    return total
+
+
+def test_a_parameter_that_all_trials_had_is_given_up_at_once() -> None:
+    study = optuna.create_study(sampler=FakeSampler(seed=0, n_startup_trials=2))
+    study.optimize(changed, n_trials=22)
+    assert set(study.ask().relative_params) >= {"kind", "old", "m", "n"}
+    study.optimize(changed, n_trials=1)
+    assert set(study.ask().relative_params) == {"m", "n"}
+
+
+def test_trials_that_had_it_inform_the_model() -> None:
+    sampler = FakeSampler(seed=0, n_startup_trials=2)
+    sampler.method.looks_outside = True  # type: ignore[attr-defined]
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(changed, n_trials=25)
+    domain, seen = sampler.method.domains[-1], sampler.method.seen[-1]
+    assert domain.names == ("kind", "m", "n", "old", "part")
+    assert not domain.gates
+    assert [len(domain.grid(c)) for c in (0, 1, 2, 3, 4)] == [1, 10, 10, 1, 1]
+    assert seen.outside.tolist() == [True] * 20 + [False] * (len(seen.X) - 20)
+    assert (seen.X[20:, [0, 3, 4]] == [2.0, 0.5, 0.5]).all()
+    assert len(np.unique(seen.X[:20, 3])) > 1
+    study.enqueue_trial({"old": 0.25})
+    trial = study.ask()
+    trial.suggest_float("old", 0, 1)
+    study.tell(trial, 1.0)
+    assert "old" in study.ask().relative_params  # it has come back
+
+
+@pytest.mark.parametrize("name", ["AddGPUCB", "GPUCB", "HDBO", "TuRBO"])
+def test_no_trial_is_repeated_once_it_is_given_up(name: str) -> None:
+    study = optuna.create_study(sampler=create(name))
+    study.optimize(changed, n_trials=affordable(40, 28))
+    late = [tuple(trial.params.items()) for trial in study.trials[23:]]
+    assert len(set(late)) == len(late)
+    assert not set(late) & {tuple(trial.params.items()) for trial in study.trials[20:23]}
 
 
 def test_failed_trials_do_not_matter() -> None:

@@ -166,7 +166,8 @@ class Domain:
     def absent(self) -> FloatArray:
         """The value of each column where it is inactive, shape (D,): the centre, or choice 0."""
         values = [0.5 if g is None else float(nearest(g, np.array([0.5]))[0]) for g in self.grids]
-        return np.where(self.categorical, 0.0, values)
+        firsts = [0.0 if g is None else g[0] for g in self.grids]
+        return np.where(self.categorical, firsts, values)
 
     @cached_property
     def _gates_in_order(self) -> list[tuple[int, tuple[Condition, ...]]]:

@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 
 from optuna_hdbo._core.variables.activity import Activity
 from optuna_hdbo._core.variables.activity import Rule
+from optuna_hdbo._core.variables.activity import has
 from optuna_hdbo._study.attributes import trial_key
 from optuna_hdbo._study.ranges import Ranges
 from optuna_hdbo._study.ranges import all_joined
@@ -25,6 +26,10 @@ from optuna_hdbo._study.values import has_failed
 STALE = 20
 """A parameter that none of this many last completed trials has, for no known reason, is given
 up."""
+
+FEWEST_WITHOUT, FEWEST_WITH = 3, 5
+"""It is given up once so many completed trials lack it if all before had it, at least so many, or
+all with the same values of others."""
 
 MOST_DECIDING_VALUES = 64
 """A parameter with more values than this does not decide about others."""
@@ -105,14 +110,22 @@ class Parameters:
     def _chosen(self) -> _Common:
         return self._of_all if self._of_complete.required is None else self._of_complete
 
-    def modelled(self) -> dict[str, BaseDistribution]:
+    def modelled(self, *, with_gone: bool = True) -> dict[str, BaseDistribution]:
         """Return those that a model may have as columns, by name, without single values.
 
         Parameters that only some trials have are among them, and those whose range has changed,
         with their present one. It is :meth:`common` where all trials have the same parameters.
         """
         branches = self._learned()
-        return self.common() if branches is None else dict(branches.modelled)
+        if branches is None:
+            return self.common()
+        dropped = () if with_gone else branches.gone
+        return {name: d for name, d in branches.modelled.items() if name not in dropped}
+
+    def gone(self) -> frozenset[str]:
+        """Return those of :meth:`modelled` that the objective does not ask for any more."""
+        branches = self._learned()
+        return frozenset() if branches is None else branches.gone
 
     def required(self) -> frozenset[str] | None:
         """Return the names of those that all trials have, in whatever range; None without any."""
@@ -175,9 +188,12 @@ class _Branches:
         self._ranges: dict[str, Ranges] = {}
         self._complete: dict[int, frozenset[str]] = {}
         self._activity = Activity()
+        self._values: dict[int, Mapping[str, float]] = {}
+        self._until: dict[str, tuple[tuple[int, int], Rule | None]] = {}
         self._choices: dict[int, dict[str, int]] = {}  # of categorical parameters, by number
         self._is_learned = False
         self.modelled: dict[str, BaseDistribution] = {}
+        self.gone = frozenset[str]()
         self.rules: Mapping[str, Rule] = {}
         self.splits: tuple[Split, ...] = ()
 
@@ -193,6 +209,7 @@ class _Branches:
             self._complete[trial.number] = names
         values = {n: _internal(d, trial.params[n]) for n, d in trial.distributions.items()}
         self._activity.take_in(values, complete=complete)
+        self._values[trial.number] = values
         categorical = [n for n, d in trial.distributions.items() if _is_ordered(d) is False]
         self._choices[trial.number] = {name: int(values[name]) for name in categorical}
         self.forget()
@@ -221,16 +238,57 @@ class _Branches:
         found |= {split.name: all_joined([d for d, _ in split.ranges]) for split in self.splits}
         deciders = {n: o for n, d in found.items() if (o := _is_ordered(d)) is not None}
         self.rules = self._activity.rules(deciders)
+        varying = {name: d for name, d in found.items() if not d.single()}
+        sometimes = varying.keys() - required
+        self.gone = self._gone(sometimes, deciders)
         last = sorted(self._complete)[-STALE:]
         recent = frozenset[str]().union(*(self._complete[number] for number in last))
+        kept = required | self.rules.keys() | recent | self.gone
         full = len(last) == STALE
-        self.modelled = {
-            name: distribution
-            for name, distribution in found.items()
-            if not distribution.single()
-            and (name in required or name in self.rules or name in recent or not full)
-        }
+        self.modelled = {name: d for name, d in varying.items() if name in kept or not full}
         self._is_learned = True
+
+    def _gone(self, names: set[str], deciders: Mapping[str, bool]) -> frozenset[str]:
+        """Return those of some parameters that the objective does not ask for any more."""
+        gone = {n for n in names if n not in self.rules and self._is_gone(n, deciders)}
+        # What one of them decides about has no reason to come back.
+        while more := {
+            name
+            for name in names & self.rules.keys() - gone
+            for clause in self.rules[name]
+            if clause.name in gone and self._last(name) <= self._last(clause.name)
+        }:
+            gone |= more
+        return frozenset(gone)
+
+    def _last(self, name: str) -> int:
+        """Return the last completed trial that has a parameter, -1 for none."""
+        return max((k for k, names in self._complete.items() if name in names), default=-1)
+
+    def _is_gone(self, name: str, deciders: Mapping[str, bool]) -> bool:
+        last = self._last(name)
+        without = [number for number in self._complete if number > last]
+        if last < 0 or len(without) < FEWEST_WITHOUT:
+            return False
+        rule = self._rule_until(last, name, deciders)
+        if rule is None:
+            return False
+        return sum(has(self._values[k], rule, deciders) for k in without) >= FEWEST_WITHOUT
+
+    def _rule_until(self, last: int, name: str, deciders: Mapping[str, bool]) -> Rule | None:
+        """Return the conditions under which trials up to one had a parameter, none for always."""
+        before = [number for number in self._values if number <= last]
+        key = last, len(before)
+        if self._until.get(name, (None, None))[0] != key:
+            rule: Rule | None = ()
+            had = [name in self._complete[k] for k in sorted(self._complete) if k <= last]
+            if not all(had[had.index(True) :]) or sum(had) < FEWEST_WITH:
+                activity = Activity()
+                for number in before:
+                    activity.take_in(self._values[number], complete=number in self._complete)
+                rule = activity.rule(name, deciders)
+            self._until[name] = key, rule
+        return self._until[name][1]
 
 
 def _internal(distribution: BaseDistribution, value: object) -> float:

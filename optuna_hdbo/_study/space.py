@@ -17,9 +17,11 @@ from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import Gates
+from optuna_hdbo._core.domain import nearest
 from optuna_hdbo._core.variables.activity import Clause
 from optuna_hdbo._core.variables.activity import Rule
 from optuna_hdbo._study.columns import Choices
+from optuna_hdbo._study.columns import Column
 from optuna_hdbo._study.columns import make_column
 from optuna_hdbo._study.splits import Split
 from optuna_hdbo._study.splits import gather
@@ -33,6 +35,24 @@ widths of the range. Further away, a model fitted to the range knows nothing abo
 _NUMBERS = frozenset((int, float))
 
 
+class Held:
+    """The column of a parameter that the objective does not ask for any more: it has one value.
+
+    That of a categorical one is a choice of its own, since which one the objective has is unknown.
+    """
+
+    steps = None
+
+    def __init__(self, column: Column) -> None:
+        self.extend, self.decode, self.draw = column.extend, column.decode, column.draw
+        grid = np.array([0.5]) if column.grid is None else column.grid
+        is_choice = type(column) is Choices
+        self.grid = np.array([len(grid)]) if is_choice else nearest(grid, np.array([0.5]))
+
+    def encode(self, value: Any) -> None:
+        """Return None: a trial with a value is outside."""
+
+
 class SearchSpace:
     """The columns of some distributions: encodes configurations as rows, and decodes rows.
 
@@ -44,6 +64,8 @@ class SearchSpace:
         Parameters without which a configuration has no row; ``None`` for all.
     splits : sequence of Split
         Parameters that have a column for each of several ranges.
+    held : collection of str
+        Parameters that no configuration has any more. Earlier trials that had them are outside.
     rules : Mapping of str to tuple of Clause
         Which values of other parameters decide whether one is there.
 
@@ -58,12 +80,16 @@ class SearchSpace:
         distributions: Mapping[str, BaseDistribution],
         required: Collection[str] | None = None,
         splits: Sequence[Split] = (),
+        held: Collection[str] = (),
         rules: Mapping[str, Rule] | None = None,
     ) -> None:
         self.distributions = dict(distributions)
+        self._held = frozenset(held)
         names, self._given = self.distributions.keys(), splits
         self._splits = tuple(
-            s for s in splits if {s.name, s.by} <= names and names.isdisjoint(s.columns)
+            s
+            for s in splits
+            if {s.name, s.by} <= names - self._held and names.isdisjoint(s.columns)
         )
         self._asked = required
         self.required = frozenset(self.distributions).intersection(
@@ -73,10 +99,12 @@ class SearchSpace:
         for split in self._splits:
             del ranges[split.name]
             ranges |= {column: d for column, (d, _) in split.columns.items()}
-        self._columns = {name: make_column(name, d) for name, d in ranges.items()}
+        self._columns: dict[str, Column] = {n: make_column(n, d) for n, d in ranges.items()}
+        self._columns |= {n: Held(c) for n, c in self._columns.items() if n in self._held}
         self._choices = {
             name: column.index for name, column in self._columns.items() if type(column) is Choices
         }
+        self._categorical = [isinstance(d, CategoricalDistribution) for d in ranges.values()]
         self.rules = dict(rules or {})
         self._remember_nothing()
         self.domain = self._make_domain()
@@ -91,9 +119,7 @@ class SearchSpace:
         return Domain(
             names=tuple(self._columns),
             grids=tuple(column.grid for column in self._columns.values()),
-            categorical=np.array(
-                [isinstance(column, Choices) for column in self._columns.values()], dtype=np.bool_
-            ),
+            categorical=np.array(self._categorical, dtype=np.bool_),
             steps={
                 i: column.steps
                 for i, column in enumerate(self._columns.values())
@@ -115,6 +141,7 @@ class SearchSpace:
                 if clause.name in of
             )
             for name, clauses in self.rules.items()
+            if name not in self._held
         }
         gates = {place[name]: own for name, own in found.items() if own and name in place}
         for split in self._splits:
@@ -154,11 +181,12 @@ class SearchSpace:
         distributions: Mapping[str, BaseDistribution],
         required: Collection[str] | None = None,
         splits: Sequence[Split] = (),
+        held: Collection[str] = (),
     ) -> bool:
         """Tell whether these arguments make the same columns in the same order."""
         if list(self.distributions.items()) != list(distributions.items()):
             return False
-        if splits != self._given:
+        if splits != self._given or self._held != frozenset(held):
             return False
         needed = self.distributions if required is None else required
         # The same frozen set, as nearly always, or an equal one.
@@ -259,7 +287,7 @@ class SearchSpace:
         if self.domain.gates:
             active = self.domain.active(self.domain.nearest(row[None]))[0].tolist()
             params = {name: params[name] for name, on in zip(params, active, strict=True) if on}
-        params = self._by_name(params)
+        params = self._by_name({n: v for n, v in params.items() if n not in self._held})
         self._decoded = key, dict(params)
         return params
 
@@ -280,6 +308,7 @@ class SearchSpace:
         found = {
             name: column.draw(u)
             for (name, column), u in zip(self._columns.items(), shares, strict=True)
+            if name not in self._held
         }
         return self._by_name(found)
 
@@ -301,7 +330,7 @@ class SearchSpace:
         """
         params = {}
         for name, distribution in self.distributions.items():
-            if name not in numbers:
+            if name not in numbers or name in self._held:
                 continue
             value = numbers[name]
             if type(value) not in (int, float):

@@ -77,12 +77,17 @@ class Method(Protocol):
         """Return the next point; called with at least one observation."""
 
 
+def looks_outside(method: Method) -> bool:
+    """Tell whether a method also learns from rows outside of the domain."""
+    return bool(getattr(method, "looks_outside", False))
+
+
 def shown_to(method: Method, seen: Observations) -> Observations:
     """Return what a method can use of the observations.
 
     Only methods that say so with ``looks_outside`` get rows outside of the domain.
     """
-    if seen.outside is None or getattr(method, "looks_outside", False):
+    if seen.outside is None or looks_outside(method):
         return seen
     return seen.inside
 

@@ -37,6 +37,7 @@ from optuna_hdbo._study.values import n_told
 from optuna_hdbo._study.workers import forget_after_fork
 from optuna_hdbo.methods.base import Method
 from optuna_hdbo.methods.base import Observations
+from optuna_hdbo.methods.base import looks_outside
 from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.samplers.notices import NO_INSTANCE
 from optuna_hdbo.samplers.notices import Extent
@@ -172,7 +173,8 @@ class MethodSampler(WithSettings, BaseSampler):
         self._refuse_multi_objective(study)
         with self._lock:
             found = self._follow(study, trial)
-            return found.modelled() if self.models_conditional else found.common()
+            held = looks_outside(self._method)
+            return found.modelled(with_gone=held) if self.models_conditional else found.common()
 
     def _follow(self, study: Study, trial: FrozenTrial) -> Parameters:
         """Return a study's parameters, and keep its trials for the point of this trial."""
@@ -221,7 +223,8 @@ class MethodSampler(WithSettings, BaseSampler):
         """Return the columns of these parameters, as far as possible those of the last call."""
         space, found = self._space, self._parameters
         given = search_space, found.required(), found.splits() if self.splits_ranges else ()
-        space = space if space.describes(*given) else SearchSpace(*given)
+        held = found.gone() if looks_outside(self._method) else ()
+        space = space if space.describes(*given, held) else SearchSpace(*given, held)
         return space.with_rules(found.rules() if self.models_conditional else {})
 
     def _ask(

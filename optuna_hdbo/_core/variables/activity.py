@@ -67,6 +67,15 @@ Rule = tuple[Clause, ...]
 """Conditions that must all hold."""
 
 
+def has(values: Mapping[str, float], rule: Rule, deciders: Mapping[str, bool]) -> bool:
+    """Tell whether a trial with these values has a parameter with this rule."""
+    return all(
+        clause.name in values
+        and clause.holds(values[clause.name], ordered=deciders.get(clause.name, False))
+        for clause in rule
+    )
+
+
 @dataclass
 class _Presence:
     """What is known of one parameter that only some trials have.
@@ -129,6 +138,11 @@ class Activity:
             if rule is not None:
                 found[name] = rule
         return found | self._alike(found)
+
+    def rule(self, name: str, deciders: Mapping[str, bool]) -> Rule | None:
+        """Return the conditions of one parameter if a rule was found."""
+        self._deciders, self._known = dict(deciders), {}
+        return self._rule(name, self._presence(name))
 
     def _alike(self, found: Mapping[str, Rule]) -> dict[str, Rule]:
         """Return rules of parameters that too few trials had, by what decides about most others.
