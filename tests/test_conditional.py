@@ -216,11 +216,35 @@ def test_trials_that_had_it_inform_the_model() -> None:
 
 @pytest.mark.parametrize("name", ["AddGPUCB", "GPUCB", "HDBO", "TuRBO"])
 def test_no_trial_is_repeated_once_it_is_given_up(name: str) -> None:
-    study = optuna.create_study(sampler=create(name))
-    study.optimize(changed, n_trials=affordable(40, 28))
+    study = optuna.create_study(sampler=create(name, n_startup_trials=12))
+    study.optimize(changed, n_trials=affordable(40, 26))
     late = [tuple(trial.params.items()) for trial in study.trials[23:]]
     assert len(set(late)) == len(late)
     assert not set(late) & {tuple(trial.params.items()) for trial in study.trials[20:23]}
+
+
+def without_rule(trial: optuna.Trial) -> float:
+    """Return a value with a parameter that depends on one of two conditions."""
+    total = abs(trial.suggest_int("n", 1, 8) - 4) + abs(trial.suggest_int("m", 1, 8) - 6)
+    kind, warm = trial.suggest_categorical("kind", [0, 1, 2]), trial.suggest_int("warm", 0, 1)
+    if kind == 0 or warm:
+        total += 1 + trial.suggest_float("part", 0, 1)
+    return total + kind / 4 + warm / 8
+
+
+@pytest.mark.parametrize("name", MODELLING)
+def test_no_trial_is_repeated_where_no_rule_is_known(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Points would differ in a parameter that a trial with these values does not ask for."""
+    study = optuna.create_study(sampler=create(name, n_startup_trials=10))
+    with caplog.at_level(logging.WARNING):
+        study.optimize(without_rule, n_trials=affordable(40, 17))
+    assert not caplog.messages
+    assert "part" not in study.sampler._parameters.rules()
+    late = [tuple(trial.params.items()) for trial in study.trials[10:]]
+    assert len(set(late)) == len(late)
+    assert not set(late) & {tuple(trial.params.items()) for trial in study.trials[:10]}
 
 
 def test_failed_trials_do_not_matter() -> None:

@@ -91,9 +91,9 @@ class Domain:
     names : tuple of str
         Column names, in column order.
     grids : tuple of (FloatArray or None)
-        Admissible values of a discrete column, ascending, at least two; ``None`` for the interval
-        [0, 1]. The grid of a numerical column lies inside (0, 1); that of a categorical column is
-        0, 1, ..., n_choices - 1.
+        Admissible values of a discrete column, ascending; ``None`` for the interval [0, 1]. A
+        column that is held has one. The grid of a numerical column lies inside (0, 1); that of a
+        categorical column is 0, 1, ..., n_choices - 1.
     categorical : BoolArray, shape (D,)
         Columns whose kernel distance is 0/1 (Hamming) instead of a difference.
     steps : Mapping of int to Steps
@@ -133,6 +133,13 @@ class Domain:
         same = same and self.steps == other.steps and self.read_back == other.read_back
         same = same and self.gates == other.gates
         return same and np.array_equal(self.flat_grids[0], other.flat_grids[0])
+
+    def holding(self, columns: BoolArray) -> Domain:
+        """Return the same domain with one value, :attr:`absent`, of the marked columns (D,)."""
+        held = np.flatnonzero(columns).tolist()
+        grids = [self.absent[[c]] if c in held else grid for c, grid in enumerate(self.grids)]
+        steps = {c: steps for c, steps in self.steps.items() if c not in held}
+        return replace(self, grids=tuple(grids), steps=steps)
 
     def observed_at(self, x: FloatArray) -> FloatArray:
         """Return the row (D,) at which a trial that is asked for at x (D,) is observed.

@@ -20,6 +20,7 @@ from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.observations import meet
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
+from optuna_hdbo._core.points import Repeats
 from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -81,7 +82,7 @@ class History:
         self.known: Mapping[str, BaseDistribution] = {}
         """Every parameter that a complete trial had, with its latest distribution."""
         self._last: Observations | None = None
-        self._n_listed = 0
+        self._n_listed = self._n_far = 0
         self._open: set[int] = set()  # listed trials that may still change
         self._constraints = Constraints()
         self._objectives: dict[int, tuple[float, ...]] = {}  # maximised, where there are several
@@ -96,9 +97,9 @@ class History:
         # Suggestions of running trials, with the text that was read: a worker may replace it.
         self._suggestions: dict[int, tuple[list[Any], StoredSuggestion | None]] = {}
         self._outside: set[int] = set()  # trials outside of the present ranges, but close
-        self._n_far = 0
         self._tried: set[bytes] = set()  # rows of finished trials, whatever became of them
         self._running_or_failed: set[bytes] = set()  # without what is not active
+        self.repeats = Repeats()
         self._abandoned = Abandoned()
         self.n_abandoned = 0
 
@@ -187,6 +188,8 @@ class History:
         row = space.encode(self._params_of(trial, suggestion, space))
         if row is not None:
             self._tried.add(row.tobytes())
+            if trial.state == TrialState.COMPLETE:
+                self.repeats.add(row, space.lacking(trial.params))
             if self._is_lost(trial):
                 self._failed[trial.number] = row
                 self._n_violated += is_violated(trial)
@@ -268,10 +271,7 @@ class History:
             return
         if suggestion.method == self._method_name and suggestion.record is not None:
             record = Record(trial.number, _STATES[trial.state], suggestion.record)
-            if not records or records[-1].number < record.number:
-                records.append(record)
-            else:
-                insort(records, record, key=lambda r: r.number)
+            insort(records, record, key=lambda r: r.number)
 
     def _observations(
         self, space: SearchSpace, running: list[FrozenTrial], step: int, signs: tuple[float, ...]

@@ -13,6 +13,7 @@ import numpy as np
 from optuna.distributions import BaseDistribution
 from optuna.distributions import CategoricalDistribution
 
+from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -84,14 +85,13 @@ class SearchSpace:
         rules: Mapping[str, Rule] | None = None,
     ) -> None:
         self.distributions = dict(distributions)
-        self._held = frozenset(held)
+        self._asked, self._held = required, frozenset(held)
         names, self._given = self.distributions.keys(), splits
         self._splits = tuple(
             s
             for s in splits
             if {s.name, s.by} <= names - self._held and names.isdisjoint(s.columns)
         )
-        self._asked = required
         self.required = frozenset(self.distributions).intersection(
             self.distributions if required is None else required
         )
@@ -241,6 +241,11 @@ class SearchSpace:
         if numeric and not n_missing:
             self._encoded = dict(params), found.copy()
         return found
+
+    def lacking(self, params: Mapping[str, Any]) -> BoolArray:
+        """Mark the columns (D,) of which a configuration has no value."""
+        params = self._by_column(params)
+        return np.array([name not in params for name in self._columns], np.bool_)
 
     def extend(self, params: Mapping[str, Any]) -> FloatArray | None:
         """Return the row (D,) of a configuration that had other ranges.

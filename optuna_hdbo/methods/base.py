@@ -17,6 +17,7 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import State
 from optuna_hdbo._core.outputs import standardise
+from optuna_hdbo._core.points import Repeats
 from optuna_hdbo._core.streams import Streams
 
 
@@ -98,9 +99,32 @@ def for_feasible(suggestion: Suggestion) -> Suggestion:
     return replace(suggestion.keeping({TOWARDS: True}), report=report)
 
 
-def suggest(method: Method, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
-    """Return a method's next point, its reported interval widened until it is honest."""
+MOST_HELD = 4
+"""How often columns are held in which a query would only repeat a trial; see :class:`Repeats`."""
+
+
+def suggest(
+    method: Method,
+    domain: Domain,
+    seen: Observations,
+    streams: Streams,
+    repeats: Repeats | None = None,
+) -> Suggestion:
+    """Return a method's next point, its reported interval widened until it is honest.
+
+    Where the point differs from one of the ``repeats`` only in columns that this trial lacks, the
+    method is asked again with one value in these columns, that of trials that lack them.
+    """
     suggestion = method.suggest(domain, shown_to(method, seen), streams)
+    for _ in range(MOST_HELD):
+        x = domain.observed_at(suggestion.x)
+        idle = None if repeats is None else repeats.idle(x, domain.absent)
+        if idle is None:
+            break
+        domain = domain.holding(idle)
+        differ = (domain.absent != seen.X)[:, idle].any(axis=1)
+        seen = replace(seen, outside=differ if seen.outside is None else differ | seen.outside)
+        suggestion = method.suggest(domain, shown_to(method, seen), streams)
     if "predicted" not in suggestion.report:
         return suggestion
     report, kept = calibrated(suggestion.report, seen)

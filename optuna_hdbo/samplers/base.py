@@ -272,8 +272,7 @@ class MethodSampler(WithSettings, BaseSampler):
     def _validate(self, known: Mapping[str, BaseDistribution]) -> None:
         """Let the method check the user's settings as soon as parameters are known.
 
-        It gets every parameter of the study, not only the columns of this trial: settings may
-        name a parameter that is fixed or conditional.
+        It gets every parameter of the study: settings may name one that is fixed or conditional.
         """
         if known is not self._validated and known != self._validated:
             self._notices.settings(self._method, SearchSpace(known).domain)
@@ -289,7 +288,8 @@ class MethodSampler(WithSettings, BaseSampler):
         """
         try:
             with one_blas_thread() if self.multiplies_matrices else nullcontext():
-                suggestion = suggest(self._method, space.domain, seen, self._streams.present)
+                given = space.domain, seen, self._streams.present, self._history.repeats
+                suggestion = suggest(self._method, *given)
             params = space.decode(check_point(suggestion.x, len(space.domain)))
             stored = StoredSuggestion(space.to_json(params), self._method.name, suggestion.record)
             text = stored.to_text()  # raises where the record is not JSON

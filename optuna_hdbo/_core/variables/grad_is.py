@@ -26,7 +26,7 @@ def grad_is(
     opposite sign cancel. A discrete column, which the paper leaves open, scores by differences:
     the mean change between two of its values, by the mean distance between them, the range of its
     values counted as 1; two different choices of a categorical column have the distance 1. A
-    column that is in no group of the kernel scores 0.
+    column that is in no group of the kernel scores 0, and so does one of a single value.
     """
     total = np.zeros(len(domain))
     points = domain.sample(rng, n_points)
@@ -34,6 +34,8 @@ def grad_is(
     span = np.ones(len(domain))
     for c in np.flatnonzero(domain.discrete):
         grid = domain.grid(c)
+        if len(grid) == 1:
+            continue
         here = np.searchsorted(grid, points[:, c])
         there = (here + 1 + rng.integers(len(grid) - 1, size=n_points)) % len(grid)
         others[:, c] = grid[there]
