@@ -12,6 +12,9 @@ from optuna_hdbo._core.blas import one_blas_thread
 from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import modelled_rows
+from optuna_hdbo._core.outputs import are_skewed
+from optuna_hdbo._core.outputs import finite
+from optuna_hdbo._core.outputs import normalised
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._study.attributes import check_single_objective
 from optuna_hdbo._study.attributes import check_study
@@ -84,7 +87,9 @@ def get_believed_best(study: Study) -> FrozenTrial:
             f"study must have a completed, feasible trial with a finite value, but "
             f"{study.study_name!r} has none among its {len(completed)} completed trials."
         )
-    merit = standardise(maximised(study, values, feasible))[0]
+    merit = finite(maximised(study, values, feasible))
+    # Where values span magnitudes, all good ones would look alike beside the others.
+    merit = normalised(merit, skewed=True) if are_skewed(merit) else standardise(merit)[0]
     if len(trials) > 1 and len(space.domain):
         seen = Observations.from_arrays(X, merit)
         with one_blas_thread():

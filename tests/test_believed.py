@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import optuna
 import pytest
 from optuna.distributions import CategoricalDistribution
@@ -186,3 +187,18 @@ def test_studies_without_an_answer_are_refused() -> None:
         get_believed_best(study)
     with pytest.raises(ValueError, match="single objective"):
         get_believed_best(optuna.create_study(directions=["minimize", "minimize"]))
+
+
+def test_where_values_span_magnitudes_a_good_trial_is_believed() -> None:
+    """Beside values of up to e^16, all good ones would be alike."""
+    study = optuna.create_study()
+    for x, y in np.random.default_rng(0).uniform(-5.0, 5.0, (40, 2)):
+        value = math.exp(0.4 * (x**2 + y**2))
+        study.add_trial(
+            optuna.trial.create_trial(
+                value=value,
+                params={"x": x, "y": y},
+                distributions=dict.fromkeys("xy", FloatDistribution(-5.0, 5.0)),
+            )
+        )
+    assert get_believed_best(study).number == study.best_trial.number
