@@ -76,7 +76,8 @@ class Groups:
     def __str__(self) -> str:
         """Return a table, one line per group."""
         fit = "" if self.log_likelihood is None else f" (log likelihood {self.log_likelihood:.1f})"
-        head = f"{len(self.groups)} groups learned from {self.n_trials} trials{fit}"
+        n = len(self.groups)
+        head = f"{n} group{'s' * (n != 1)} learned from {self.n_trials} trials{fit}"
         columns = [[" share", *(f"{share:6.1%}" for share in self.shares)]]
         if self.probabilities:
             columns.append(["  sure", *(f"{p:6.1%}" for p in self.probabilities)])

@@ -326,8 +326,22 @@ def test_where_all_trials_failed_nobody_was_asked() -> None:
         raise RuntimeError(str(trial.suggest_float("x", 0, 1)))
 
     study.optimize(fails, n_trials=3, catch=(RuntimeError,))
-    with pytest.raises(ValueError, match="must have a trial that is complete or pruned"):
+    with pytest.raises(ValueError, match="must have a trial that is complete, or that was"):
         explain(study)
+
+
+def test_a_study_of_the_sampler_is_not_said_to_be_anothers() -> None:
+    def stopped(trial: optuna.Trial) -> float:
+        raise optuna.TrialPruned(str(trial.suggest_float("x", 0, 1)))
+
+    for objective, words in (
+        (stopped, "pruned after a report, but 'tuning' has none among 3"),
+        (lambda trial: trial.suggest_float("x", 1, 1), "two values or more, but the 3 trials"),
+    ):
+        study = optuna.create_study(study_name="tuning", sampler=HDBOSampler(seed=0))
+        study.optimize(objective, n_trials=3)
+        with pytest.raises(ValueError, match=words):
+            explain(study)
 
 
 @pytest.mark.parametrize("number", [-1, 3, "1", 1.5, True])

@@ -10,9 +10,10 @@ import numpy as np
 from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import Query
-from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import read_queries
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._story.words import count
+from optuna_hdbo._story.words import numeral
 from optuna_hdbo.portfolio.experts import EXPERTS
 
 
@@ -166,11 +167,12 @@ def _dots(kind: str, queries: list[Query], rows: list[str], size: float) -> dict
 
 def _hover(query: Query) -> str:
     value = value_of(query.trial)
-    told = query.trial.state.name.lower() if value is None else f"value {value:.4g}"
+    step = None if query.std is None else query.std / 10.0
+    told = query.trial.state.name.lower() if value is None else f"value {numeral(value, step)}"
     lines = [f"trial {query.trial.number}, {_row(query)}: {told}"]
     if query.predicted is not None:
         std = "" if query.std is None else f", standard deviation {query.std:.3g}"
-        lines.append(f"expected {query.predicted:.4g}{std}")
+        lines.append(f"expected {numeral(query.predicted, step)}{std}")
     return "<br>".join(lines)
 
 

@@ -21,6 +21,7 @@ from optuna_hdbo._study.attributes import check_study
 from optuna_hdbo._study.attributes import is_enqueued
 from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
+from optuna_hdbo._study.values import has_failed
 from optuna_hdbo._study.values import is_feasible
 from optuna_hdbo.portfolio.credit import KEY
 from optuna_hdbo.portfolio.experts import EXPERTS
@@ -107,22 +108,7 @@ def read_queries(study: Study) -> list[Query]:
     read = [_suggested(trial) for trial in trials]
     ours = {method for method, *_ in read if method != ""}
     if HDBO.name not in ours and ours != {None}:
-        if len(trials) == 1:
-            raise ValueError(
-                f"study must have two trials or more, because no sampler has suggested the first "
-                f"one as a whole, but {study.study_name!r} has 1."
-            )
-        if not any(trial.state in (TrialState.COMPLETE, TrialState.PRUNED) for trial in trials):
-            raise ValueError(
-                f"study must have a trial that is complete or pruned, but {study.study_name!r} "
-                f"has none among {len(trials)}. HDBOSampler asks no expert before that."
-            )
-        raise ValueError(
-            f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials "
-            f"of {study.study_name!r} was suggested by one of its experts. Create the study with "
-            "sampler=optuna_hdbo.HDBOSampler(); every trial after the startup trials then says "
-            "which expert suggested it."
-        )
+        raise ValueError(_why_refused(study.study_name, trials))
     best = None
     queries = []
     for trial, (method, data, asked) in zip(trials, read, strict=True):
@@ -130,6 +116,32 @@ def read_queries(study: Study) -> list[Query]:
         best = trial if improves else best
         queries.append(_query(trial, method, data, asked, improves))
     return queries
+
+
+def _why_refused(name: str, trials: list[FrozenTrial]) -> str:
+    """Return what is wrong with a study none of whose trials HDBOSampler suggested."""
+    if len(trials) == 1:
+        return (
+            f"study must have two trials or more, but {name!r} has 1. The first one is sampled "
+            "parameter by parameter, because its parameters are not known before it runs."
+        )
+    ended = (TrialState.COMPLETE, TrialState.PRUNED)
+    if not any(trial.state in ended and not has_failed(trial) for trial in trials):
+        return (
+            "study must have a trial that is complete, or that was pruned after a report, but "
+            f"{name!r} has none among {len(trials)}. HDBOSampler asks no expert before that."
+        )
+    if all(d.single() for trial in trials for d in trial.distributions.values()):
+        return (
+            f"study must have a parameter with two values or more, but the {len(trials)} trials "
+            f"of {name!r} have none. There is nothing to suggest."
+        )
+    return (
+        f"study must have been sampled by HDBOSampler, but none of the {len(trials)} trials of "
+        f"{name!r} was suggested by one of its experts. Create the study with "
+        "sampler=optuna_hdbo.HDBOSampler(); every trial after the startup trials then says which "
+        "expert suggested it."
+    )
 
 
 def value_of(trial: FrozenTrial) -> float | None:
@@ -252,8 +264,3 @@ def _query(
         improves=improves,
         data=data,
     )
-
-
-def count(n: int, noun: str) -> str:
-    """Return a number and its noun, in the plural unless it is one."""
-    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -16,9 +16,9 @@ from optuna_hdbo._story.opinions import in_words
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Origin
 from optuna_hdbo._story.queries import Query
-from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._story.words import count
 from optuna_hdbo._study.values import has_failed
 from optuna_hdbo.methods.gp_ucb import BELIEFS
 from optuna_hdbo.methods.gp_ucb import POOLED_BELIEFS
@@ -153,7 +153,7 @@ def _told_models(facts: Mapping[str, Any]) -> str:
         )
     if facts["region_length"] is not None:
         lines.append(f"The trust region's side is {facts['region_length']:.3g} of the ranges now.")
-    if facts["beliefs"]:
+    if any(facts["beliefs"].values()):  # there is evidence once there are enough values
         best = sorted(facts["beliefs"].items(), key=lambda item: -item[1])[:3]
         told = "; ".join(f"{belief} ({nats:+.1f} nats)" for belief, nats in best)
         lines.append(f"Beliefs of the global expert with the most evidence: {told}.")

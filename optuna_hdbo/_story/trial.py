@@ -16,9 +16,11 @@ from optuna_hdbo._story.queries import AGAIN
 from optuna_hdbo._story.queries import HONEST
 from optuna_hdbo._story.queries import Query
 from optuna_hdbo._story.queries import best_known_then
-from optuna_hdbo._story.queries import count
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._story.words import count
+from optuna_hdbo._story.words import numeral
+from optuna_hdbo._story.words import visible
 from optuna_hdbo._study.attributes import enqueued_params
 from optuna_hdbo._study.space import SearchSpace
 from optuna_hdbo.portfolio.hdbo import SIDE
@@ -85,7 +87,7 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
     side = reported(trial, SIDE)
     if query.expert is not None and side is not None and side > 0.0:
         lines.append(f"It did so in a box around the best trial, {side:.0%} of the ranges wide.")
-    lines += [_outcome(study, query)]
+    lines += [_outcome(study, query, best)]
     if best is not None:
         lines.append(_comparison(trial, best, moves, query.improves))
     others = opinions(study, queries, trial)
@@ -142,12 +144,16 @@ def _origin(queries: list[Query], query: Query) -> str:
     return "is a startup trial, drawn at random before any expert was asked."
 
 
-def _outcome(study: Study, query: Query) -> str:
+def _outcome(study: Study, query: Query, best: FrozenTrial | None) -> str:
     """Return what was expected and what came of it."""
     trial, value, error = query.trial, value_of(query.trial), query.error
+    steps = [] if query.std is None else [query.std / 10.0]
+    if best is not None and query.improves:
+        steps.append(_gain(trial, best))
+    step = min(steps, default=None)
     expected = ""
     if query.predicted is not None:
-        expected = f"The expert expected a value of {query.predicted:.4g}"
+        expected = f"The expert expected a value of {numeral(query.predicted, step)}"
         if query.std is not None:
             expected += f", with a standard deviation of {query.std:.3g}"
         expected += ". "
@@ -158,14 +164,19 @@ def _outcome(study: Study, query: Query) -> str:
     if value is None:
         return expected + STATES.get(trial.state, "Its value is not finite.")
     if error is None:
-        return f"{expected}Its value is {value:.4g}."
+        return f"{expected}Its value is {numeral(value, step)}."
     better = (error < 0.0) == (study.direction == StudyDirection.MINIMIZE)
     size = abs(error)
     word = next(
         (word for most, word in SURPRISES if size <= most), "far more than chance would explain"
     )
     deviations = f"{size:.1f} standard deviations {'better' if better else 'worse'}"
-    return f"{expected}The value is {value:.4g}: {deviations} than expected, {word}."
+    return f"{expected}The value is {numeral(value, step)}: {deviations} than expected, {word}."
+
+
+def _gain(trial: FrozenTrial, best: FrozenTrial) -> float:
+    """Return how far two values are apart."""
+    return abs((value_of(trial) or 0.0) - (value_of(best) or 0.0))
 
 
 def _moves(trial: FrozenTrial, best: FrozenTrial) -> dict[str, float]:
@@ -197,16 +208,17 @@ def _comparison(
     """Return how a trial differs from the best one that was known when it began."""
     ranked = sorted(moves, key=lambda name: -abs(moves[name]))
     shown = [name for name in ranked[:MOST_MOVES] if abs(moves[name]) >= LEAST_MOVE]
-    record = f"The best trial then was {best.number} with {best.value:.4g}"
+    record = numeral(value_of(best) or 0.0, _gain(trial, best) if improves else None)
+    record = f"The best trial then was {best.number} with {record}"
     lines = [f"{record}; this one is better than all before." if improves else f"{record}."]
     if shown:
         lines[0] += " What changed most against it:"
     for name in shown:
-        before, after = _shown(best.params[name]), _shown(trial.params[name])
+        before, after = _shown(best.params[name], trial.params[name])
         share = f" ({moves[name]:+.0%} of its range)"
         if isinstance(trial.distributions[name], CategoricalDistribution):
             share = ""
-        lines.append(f"  {name}: {before} -> {after}{share}")
+        lines.append(f"  {visible(name)}: {before} -> {after}{share}")
     n_others = len(moves) - len(shown)
     if n_others:
         least = abs(moves[shown[-1]]) if len(shown) == MOST_MOVES else LEAST_MOVE
@@ -223,9 +235,13 @@ def _told_opinions(others: Mapping[str, list[float]], value: float | None) -> st
     lines = ["What each model of the whole space expects of it, from the trials known then:"]
     for words in ranked:
         mean, std = others[words]
-        lines.append(f"  {mean:.4g} +- {std:.2g} ({words})")
+        lines.append(f"  {numeral(mean, std / 10.0)} +- {std:.2g} ({words})")
     return "\n".join(lines)
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)
+def _shown(*values: Any) -> list[str]:
+    """Return two values of a parameter, told apart."""
+    if all(isinstance(value, float) for value in values):
+        step = abs(values[1] - values[0]) / 10.0
+        return [numeral(value, step) for value in values]
+    return [repr(value) for value in values]
