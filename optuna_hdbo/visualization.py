@@ -147,7 +147,8 @@ def plot_importances(
     title = "Importance by Grad-IS" if evaluator is None else "Importance"
     evaluator = GradISImportanceEvaluator() if evaluator is None else evaluator
     found = get_param_importances(study, evaluator=evaluator, params=params, target=target)
-    shares = dict(sorted(found.items(), key=lambda item: (-item[1], natural(item[0]))))
+    ranked = sorted(found.items(), key=lambda item: (-item[1], natural(item[0])))
+    shares: dict[tuple[str, ...], float] = {(name,): share for name, share in ranked}
     return go.Figure(bars(shares, title, "Share of the importance"))
 
 
@@ -270,7 +271,7 @@ def plot_groups(study: Study) -> Figure:
     go = _plotly()
     groups = get_groups(study, source="sampler")
     found = zip(groups.groups, groups.shares, strict=True)
-    shares = {", ".join(sorted(names, key=natural)): share for names, share in found}
+    shares = {tuple(sorted(names, key=natural)): share for names, share in found}
     return go.Figure(bars(shares, "Groups of the additive model", "Share of the signal variance"))
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+import optuna
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from optuna.distributions import CategoricalDistribution
 from optuna.distributions import FloatDistribution
 from optuna.distributions import IntDistribution
 
+from optuna_hdbo import visualization
 from optuna_hdbo._figures.axes import MOST_CHARACTERS
+from optuna_hdbo._figures.axes import MOST_OF_ROW
 from optuna_hdbo._figures.axes import ParameterAxis
 from optuna_hdbo._figures.axes import distinct
+from optuna_hdbo._figures.axes import in_rows
+from optuna_hdbo._figures.axes import plain
 from optuna_hdbo._figures.axes import shortened
 from optuna_hdbo._study.space import SearchSpace
 
@@ -65,3 +71,39 @@ def test_what_is_different_looks_different(names: list[str], most: int) -> None:
         assert text == name or len(text) <= most
         assert len(name) > most or text == name
         assert len(shortened(name, most)) <= most
+
+
+def test_plotly_draws_names_as_they_are() -> None:
+    assert plain("plain name_1 ü") == "plain name_1 ü"
+    assert plain("<b>&$x$") == "&lt;b&gt;&amp;&#36;x&#36;"
+    assert plain("%{x}%") == "&#37;{x}%"
+    assert plain("two\nlines") == "two\\nlines"
+
+
+def test_choices_that_are_equal_or_look_alike_have_their_own_labels() -> None:
+    space = SearchSpace({"c": CategoricalDistribution((None, 1, True, "1", "<b>"))})
+    axis = ParameterAxis.of(space, 0, space.domain.grids[0], 9)  # 1 and True are equal
+    assert axis.choices == ("None", "1", "'1'", "<b>")
+    assert axis.layout()["ticktext"][-1] == "&lt;b&gt;"
+
+
+def test_long_names_of_rows_are_cut() -> None:
+    names = [f"model.encoder.layers.{i}." + "projection." * 9 for i in range(3)]
+    shown = in_rows(names)
+    assert len(set(shown.values())) == 3
+    assert max(map(len, shown.values())) <= MOST_OF_ROW
+
+
+@pytest.mark.parametrize("plot", ["importances", "interactions", "components"])
+def test_figures_show_odd_names_as_they_are(plot: str) -> None:
+    pytest.importorskip("plotly")
+    names = ("<b>a</b>", "$b$", "%{q}")
+    ranges = dict.fromkeys(names, FloatDistribution(0.0, 1.0))
+    study = optuna.create_study()
+    for i in range(12):
+        params = {name: i * step % 12 / 12.0 for name, step in zip(names, (1, 5, 7), strict=True)}
+        value = params["<b>a</b>"] + params["$b$"] * params["%{q}"]
+        study.add_trial(optuna.create_trial(params=params, distributions=ranges, value=value))
+    drawn = getattr(visualization, f"plot_{plot}")(study).to_json()
+    assert not any(name in drawn for name in names)
+    assert "&#36;b&#36;" in drawn

@@ -110,9 +110,9 @@ def test_many_small_importances_share_a_bar() -> None:
 
 
 def test_long_labels_are_broken_between_names() -> None:
-    assert broken("a, b") == "a, b"
+    assert broken(["a", "b"]) == "a, b"
     label = ", ".join(f"parameter_{i}" for i in range(5))
-    lines = broken(label).split("<br>")
+    lines = broken(label.split(", ")).split("<br>")
     assert " ".join(lines) == label
     assert len(lines) > 1
     assert max(map(len, lines)) <= 33

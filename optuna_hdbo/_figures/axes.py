@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from optuna.distributions import CategoricalDistribution
 
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.anova.features import by_frequency
+from optuna_hdbo._story.words import visible
 from optuna_hdbo._study.space import SearchSpace
 
 
@@ -43,6 +45,9 @@ MOST_BARS = 25
 
 WIDTH_OF_LABEL = 32
 """Characters after which the label of a bar is broken."""
+
+MOST_OF_ROW = 40
+"""Longer names of rows are cut. They would leave no room for what is beside them."""
 
 JITTER = 0.22
 """How far the dots of a choice are spread around its place."""
@@ -96,22 +101,23 @@ class ParameterAxis:
         name, grid = space.domain.names[column], space.domain.grids[column]
         label = distinct(space.domain.names)[column]
         distribution = space.distributions[name]
-        units: FloatArray = np.linspace(0.0, 1.0, n_points)
-        if grid is not None:
-            units = grid
-            if not isinstance(distribution, CategoricalDistribution) and len(grid) > n_points:
-                units = grid[np.linspace(0, len(grid) - 1, n_points).astype(np.int64)]
-        if isinstance(distribution, CategoricalDistribution):
-            shown = np.sort(by_frequency(x, units)[:MOST_CHOICES_SHOWN]).tolist()
-            most = MOST_CHARACTERS if len(shown) <= FLAT else FEW_CHARACTERS
-            choices = tuple(distinct([str(distribution.choices[i]) for i in shown], most))
-            places = tuple(float(place) for place in range(len(shown)))
-            if len(shown) < len(units):
-                label += f" ({len(shown)} of {len(units)} choices)"
-            return cls(name, label, column, choices, False, units[shown], places)
+        units: FloatArray = np.linspace(0.0, 1.0, n_points) if grid is None else grid
+        categorical, n = isinstance(distribution, CategoricalDistribution), len(units)
+        if categorical:
+            units = units[np.sort(by_frequency(x, units)[:MOST_CHOICES_SHOWN])]
+        elif n > n_points:
+            units = units[np.linspace(0, n - 1, n_points).astype(np.int64)]
         rows = np.zeros((len(units), len(space.domain)))
         rows[:, column] = units
-        places = tuple(float(space.decode(row)[name]) for row in rows)
+        values = [space.decode(row)[name] for row in rows]
+        if categorical:
+            most = MOST_CHARACTERS if len(values) <= FLAT else FEW_CHARACTERS
+            choices = tuple(distinct(told_apart(values), most))
+            places = tuple(float(place) for place in range(len(values)))
+            if len(values) < n:
+                label += f" ({len(values)} of {n} choices)"
+            return cls(name, label, column, choices, False, units, places)
+        places = tuple(map(float, values))
         logarithmic = bool(getattr(distribution, "log", False))
         return cls(name, label, column, (), logarithmic, units, places)
 
@@ -132,7 +138,7 @@ class ParameterAxis:
     def layout(self) -> dict[str, Any]:
         """Return what plotly needs to know of the axis."""
         axis: dict[str, Any] = {
-            "title": {"text": self.label, "standoff": 4},
+            "title": {"text": plain(self.label), "standoff": 4},
             "zeroline": False,
             "gridcolor": "#ececec",
             "linecolor": "#bbbbbb",
@@ -140,7 +146,7 @@ class ParameterAxis:
         }
         if self.choices:
             n = len(self.choices)
-            axis |= {"tickvals": list(range(n)), "ticktext": list(self.choices)}
+            axis |= {"tickvals": list(range(n)), "ticktext": [*map(plain, self.choices)]}
             return {**axis, "range": [-0.5, n - 0.5], "showgrid": False}
         low, high = min(self.places), max(self.places)
         if self.logarithmic:
@@ -157,6 +163,26 @@ class ParameterAxis:
         if len(self.places) <= MOST_TICKS:  # such as a few integers
             return {**axis, "tickvals": list(self.places), "range": [low, high]}
         return {**axis, "nticks": MOST_TICKS, "range": [low, high]}
+
+
+def plain(text: str) -> str:
+    """Return a text that plotly draws as it is.
+
+    Plotly reads tags and entities, formulae between dollars, and places for data. Characters that
+    cannot be seen, such as line breaks, are written as in Python.
+    """
+    escaped = html.escape(visible(text), quote=False).replace("$", "&#36;")
+    return escaped.replace("%{", "&#37;{")
+
+
+def told_apart(choices: Sequence[Any]) -> list[str]:
+    """Return the texts of choices: with quotes for strings if two would look the same."""
+    texts = [str(choice) for choice in choices]
+    again = Counter(texts)
+    return [
+        text if again[text] == 1 else repr(choice)
+        for text, choice in zip(texts, choices, strict=True)
+    ]
 
 
 def shortened(text: str, most: int = MOST_CHARACTERS) -> str:
@@ -191,13 +217,18 @@ def _around(name: str, place: int, most: int) -> str:
     return "…" * (begin > 0) + name[begin:end] + "…" * (end < len(name))
 
 
-def bars(shares: Mapping[str, float], title: str, of: str) -> dict[str, Any]:
-    """Return a figure of shares by label: horizontal bars, the largest on top.
+def in_rows(names: Sequence[str]) -> dict[str, str]:
+    """Return the text by which a row shows each of some names."""
+    return dict(zip(names, distinct(names, MOST_OF_ROW), strict=True))
+
+
+def bars(shares: Mapping[tuple[str, ...], float], title: str, of: str) -> dict[str, Any]:
+    """Return a figure of the shares of some names: horizontal bars, the largest on top.
 
     Parameters
     ----------
-    shares : Mapping of str to float
-        The largest first.
+    shares : Mapping of tuple of str to float
+        By names of parameters, the largest first.
     title : str
     of : str
         What they are shares of, for the axis.
@@ -206,12 +237,14 @@ def bars(shares: Mapping[str, float], title: str, of: str) -> dict[str, Any]:
     rest = shown[MOST_BARS - 1 :] if len(shown) > MOST_BARS else []
     if rest:
         shown = shown[: MOST_BARS - 1]
-        shown.append((f"{len(rest)} others together", sum(value for _, value in rest)))
-    labels = [broken(label) for label, _ in shown]
+    rows = in_rows([name for names, _ in shown for name in names])
+    labels = [broken([plain(rows[name]) for name in names]) for names, _ in shown]
     values = [value for _, value in shown]
     colours = [COLOUR] * len(shown)
     if rest:
-        colours[-1] = COLOUR_OF_REST
+        labels.append(f"{len(rest)} others together")
+        values.append(sum(value for _, value in rest))
+        colours.append(COLOUR_OF_REST)
     lines = sum(label.count("<br>") + 1 for label in labels)
     bar = {
         "type": "bar",
@@ -229,16 +262,20 @@ def bars(shares: Mapping[str, float], title: str, of: str) -> dict[str, Any]:
         "height": 170 + 25 * max(lines, 4),
         "margin": {"r": 70, "t": 80},
         "bargap": 0.25,
-        "xaxis": {"title": {"text": of}, "tickformat": ".0%", "rangemode": "tozero"},
+        "xaxis": {
+            "title": {"text": of},
+            "tickformat": ".0%",
+            "range": [0.0, 1.05 * max(values, default=0.0) or 1.0],
+        },
         "yaxis": {"type": "category", "dtick": 1, "automargin": True},
     }
     return {"data": [bar], "layout": layout}
 
 
-def broken(label: str) -> str:
+def broken(names: Sequence[str]) -> str:
     """Return a label of several names with line breaks between them."""
     lines = [""]
-    for name in label.split(", "):
+    for name in names:
         if lines[-1] and len(lines[-1]) + len(name) > WIDTH_OF_LABEL:
             lines[-1] += ","
             lines.append(name)

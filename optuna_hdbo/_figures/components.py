@@ -16,6 +16,8 @@ from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.models.anova.components import Components
 from optuna_hdbo._core.models.anova.features import Term
 from optuna_hdbo._figures.axes import ParameterAxis
+from optuna_hdbo._figures.axes import distinct
+from optuna_hdbo._figures.axes import plain
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import Effects
@@ -150,8 +152,6 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
         "Lines and colours: posterior mean. Bands and bars: 95 %. Dots: trials, less the effects "
         "of all others."
     )
-    if averaged:
-        explained += " Panels with a common parameter both have its own effect."
     layout: dict[str, Any] = {
         "title": title_at_top("Effect on the value, group by group" + small_line(explained), 20),
         "height": height,
@@ -177,12 +177,16 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
         layout[f"yaxis{number}"] = {**vertical, "domain": y, "anchor": f"x{number}"}
         text = f"{panel.share:.1%} of the variance"
         if panel.others:
-            others = textwrap.shorten(", ".join(panel.others), MOST_CHARACTERS, placeholder=" …")
-            text += f"<br>averaged over {others}"
+            others = ", ".join(distinct(panel.others))
+            others = textwrap.shorten(others, MOST_CHARACTERS, placeholder=" …")
+            text += f"<br>averaged over {plain(others)}"
         layout["annotations"].append(_heading(text, x, y))
         first = not any("colorbar" in trace for trace in data)
         traces = _surface(panel, step, first) if len(panel.axes) == 2 else _curve(panel)
         data += [{**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"} for trace in traces]
+    if averaged:
+        told_of = "Panels with a common parameter both have its own effect."
+        layout["title"]["text"] += small_line(told_of)
     if hidden := sum(len(group) for group in told.groups) + len(told.inert) - _n_shown(shown):
         told_of = "1 parameter is" if hidden == 1 else f"{hidden} parameters are"
         layout["title"]["text"] += small_line(f"{told_of} not shown, with smaller effects.")
@@ -231,7 +235,7 @@ def _reach(shown: Sequence[Panel]) -> list[float]:
         ends += [(panel.mean - HALF_WIDTH * panel.std).min()]
         ends += [(panel.mean + HALF_WIDTH * panel.std).max()]
         ends += np.quantile(panel.residuals, [0.02, 0.98]).tolist()
-    margin = 0.06 * (max(ends) - min(ends)) or 1.0
+    margin = 0.06 * max(ends) - 0.06 * min(ends) or 1.0
     return [float(min(ends) - margin), float(max(ends) + margin)]
 
 
@@ -263,7 +267,8 @@ def _curve(panel: Panel) -> list[dict[str, Any]]:
         "y": panel.mean.tolist(),
         "line": {"color": LINE, "width": 2.5},
         "customdata": half.tolist(),
-        "hovertemplate": f"{axis.name} %{{x}}: %{{y:.4g}} ± %{{customdata:.2g}}<extra></extra>",
+        "hovertemplate": f"{plain(axis.name)} %{{x}}: "
+        "%{y:.4g} ± %{customdata:.2g}<extra></extra>",
     }
     if axis.choices:
         bars = {"type": "data", "array": half.tolist(), "color": LINE, "thickness": 2, "width": 8}
@@ -302,8 +307,8 @@ def _surface(panel: Panel, step: float, first: bool) -> list[dict[str, Any]]:
         "zmin": -most,
         "zmax": most,
         "showscale": first,
-        "hovertemplate": f"{a.name} %{{x}}, {b.name} %{{y}}: %{{z:.4g}} ± %{{customdata:.2g}}"
-        "<extra></extra>",
+        "hovertemplate": f"{plain(a.name)} %{{x}}, {plain(b.name)} %{{y}}: "
+        "%{z:.4g} ± %{customdata:.2g}<extra></extra>",
     }
     if first:
         surface["colorbar"] = COLOUR_BAR

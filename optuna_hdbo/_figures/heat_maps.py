@@ -9,6 +9,8 @@ from typing import Any
 from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
 from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import distinct
+from optuna_hdbo._figures.axes import in_rows
+from optuna_hdbo._figures.axes import plain
 from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo.effects import natural
 from optuna_hdbo.interactions import Interactions
@@ -56,7 +58,7 @@ def _cells(
         if a not in place or b not in place:
             continue
         text = (
-            f"{a} and {b}: {pair.verdict}<br>probability {pair.probability:.1%}, "
+            f"{plain(a)} and {plain(b)}: {pair.verdict}<br>probability {pair.probability:.1%}, "
             f"{pair.log_evidence:.1f} nats<br>{pair.share:.1%} of the function's variance"
         )
         share = f"{pair.share:.0%}" if pair.verdict == "strong" and n <= MOST_WITH_TEXT else ""
@@ -103,7 +105,8 @@ def heat_map(found: Interactions, *, low: bool = False) -> dict[str, Any]:
 
 def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
     n, inert = len(names), set(found.inert)
-    labels = [f"{name} (inert)" if name in inert else name for name in names]
+    rows = in_rows(names)
+    labels = [plain(rows[name]) + " (inert)" * (name in inert) for name in names]
     axis = {
         "tickmode": "array",
         "tickvals": list(range(n)),
@@ -115,7 +118,7 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
     }
     side, below = min(max(30 * n, 260), 18 * MOST_ROWS), distinct(names)
     upright = n > 8 or WIDTH_OF_CHARACTER * max(map(len, below), default=0) > side / n
-    title = textwrap.wrap(found.summary, WIDTH_OF_TITLE)
+    title = [plain(line) for line in textwrap.wrap(found.summary, WIDTH_OF_TITLE)]
     if len(names) < len(found.effects):
         title.append(f"{len(found.effects) - len(names)} parameters are not shown.")
     return {
@@ -123,7 +126,7 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
         "height": HEIGHT_OF_CARD if low else side + 190 + 20 * len(title),
         "margin": {"t": 50 + 20 * len(title)},
         "plot_bgcolor": "#ffffff",
-        "xaxis": {**axis, "ticktext": below, "tickangle": -90 if upright else 0},
+        "xaxis": {**axis, "ticktext": [*map(plain, below)], "tickangle": -90 if upright else 0},
         "yaxis": {
             **axis,
             "ticktext": labels,
@@ -146,7 +149,8 @@ def selections_figure(selections: Sequence[Selection]) -> dict[str, Any]:
         [s.parameters.index(name) + 1 if name in s.parameters else None for s in selections]
         for name in names
     ]
-    labels = [f"{name} ({times[name]} of {len(selections)})" for name in names]
+    rows = in_rows(names)
+    labels = [f"{plain(rows[name])} ({times[name]} of {len(selections)})" for name in names]
     last = max(len(s.parameters) for s in selections)
     cells = {
         "type": "heatmap",
