@@ -19,7 +19,11 @@ from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import in_rows
 from optuna_hdbo._figures.axes import plain
 from optuna_hdbo._figures.axes import shortened
+from optuna_hdbo._figures.heat_maps import MOST_LOW_ROWS
+from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo._study.space import SearchSpace
+from optuna_hdbo.interactions import Effect
+from optuna_hdbo.interactions import Interactions
 
 
 def test_short_names_stay_and_long_ones_are_cut_in_the_middle() -> None:
@@ -81,9 +85,9 @@ def test_plotly_draws_names_as_they_are() -> None:
 
 
 def test_choices_that_are_equal_or_look_alike_have_their_own_labels() -> None:
-    space = SearchSpace({"c": CategoricalDistribution((None, 1, True, "1", "<b>"))})
+    space = SearchSpace({"c": CategoricalDistribution((None, 1, True, "1", "", "<b>"))})
     axis = ParameterAxis.of(space, 0, space.domain.grids[0], 9)  # 1 and True are equal
-    assert axis.choices == ("None", "1", "'1'", "<b>")
+    assert axis.choices == ("None", "1", "'1'", "''", "<b>")
     assert axis.layout()["ticktext"][-1] == "&lt;b&gt;"
 
 
@@ -107,3 +111,12 @@ def test_figures_show_odd_names_as_they_are(plot: str) -> None:
     drawn = getattr(visualization, f"plot_{plot}")(study).to_json()
     assert not any(name in drawn for name in names)
     assert "&#36;b&#36;" in drawn
+
+
+def test_a_low_heat_map_has_room_for_its_labels() -> None:
+    effects = tuple(Effect(f"x{i}", "matters", 0.02, 0.0) for i in range(50))
+    found = Interactions((), effects, tuple((e.parameter,) for e in effects), {}, 0.0, 50)
+    for low, n in ((False, 50), (True, MOST_LOW_ROWS)):
+        layout = heat_map(found, low=low)["layout"]
+        assert len(layout["yaxis"]["ticktext"]) == n
+        assert ("26 parameters are not shown." in layout["title"]["text"]) == low

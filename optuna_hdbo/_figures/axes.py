@@ -176,11 +176,11 @@ def plain(text: str) -> str:
 
 
 def told_apart(choices: Sequence[Any]) -> list[str]:
-    """Return the texts of choices: with quotes for strings if two would look the same."""
+    """Return the texts of choices, with quotes if two would look the same or one is empty."""
     texts = [str(choice) for choice in choices]
     again = Counter(texts)
     return [
-        text if again[text] == 1 else repr(choice)
+        text if again[text] == 1 and text.strip() else repr(choice)
         for text, choice in zip(texts, choices, strict=True)
     ]
 

@@ -163,6 +163,8 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
     }
     data: list[dict[str, Any]] = []
     reach, step = _reach(shown), _step(shown)
+    names = fitted.space.domain.names
+    short = dict(zip(names, distinct(names), strict=True))
     for k, panel in enumerate(shown):
         row, column = divmod(k, n_columns)
         number = "" if k == 0 else str(k + 1)
@@ -177,7 +179,7 @@ def components_figure(fitted: Effects, told: Interactions, *, low: bool = False)
         layout[f"yaxis{number}"] = {**vertical, "domain": y, "anchor": f"x{number}"}
         text = f"{panel.share:.1%} of the variance"
         if panel.others:
-            others = ", ".join(distinct(panel.others))
+            others = ", ".join(short[name] for name in panel.others)
             others = textwrap.shorten(others, MOST_CHARACTERS, placeholder=" …")
             text += f"<br>averaged over {plain(others)}"
         layout["annotations"].append(_heading(text, x, y))

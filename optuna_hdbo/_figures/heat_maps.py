@@ -27,6 +27,9 @@ COLOURS = {
 MOST_ROWS = 60
 """Parameters that are shown; of more, those with the largest shares."""
 
+MOST_LOW_ROWS = 24
+"""The same in a low figure, where more labels would overlap."""
+
 MOST_WITH_TEXT = 24
 """Up to this many parameters, the share of a strong interaction is written into its cell."""
 
@@ -34,9 +37,9 @@ WIDTH_OF_CHARACTER = 8
 """In pixels. Names that are wider than a cell are upright."""
 
 
-def ordered(found: Interactions) -> list[str]:
+def ordered(found: Interactions, most: int = MOST_ROWS) -> list[str]:
     """Return the parameters to show: by groups, and the inert ones last if there is room."""
-    shown = {effect.parameter for effect in found.effects[:MOST_ROWS]}
+    shown = {effect.parameter for effect in found.effects[:most]}
     groups = sorted(found.groups, key=lambda group: (len(group) == 1, natural(group[0])))
     names = [name for group in groups for name in group]
     if len(names) < 2 or len(found.effects) <= MOST_WITH_TEXT:
@@ -69,7 +72,7 @@ def _cells(
 
 def heat_map(found: Interactions, *, low: bool = False) -> dict[str, Any]:
     """Return a figure with a row and a column per parameter; a low one fits the dashboard."""
-    names = ordered(found)
+    names = ordered(found, MOST_LOW_ROWS if low else MOST_ROWS)
     n, verdicts = len(names), list(COLOURS)
     z, hover, written = _cells(found, names)
     steps = [
@@ -113,7 +116,7 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
         "automargin": True,
         "showgrid": False,
         "zeroline": False,
-        "tickfont": {"size": 12 if n <= 30 else 9},
+        "tickfont": {"size": 12 if n <= (16 if low else 30) else 9},
         "constrain": "domain",
     }
     side, below = min(max(30 * n, 260), 18 * MOST_ROWS), distinct(names)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -276,8 +277,8 @@ def check_study(study: object) -> None:
     """Raise ``ValueError`` unless this is a study: the address of a storage is none."""
     if not (hasattr(study, "_storage") and hasattr(study, "_study_id")):
         raise ValueError(
-            f"study must be an optuna.Study, but got {study!r}. Load it with "
-            "optuna.load_study(study_name=..., storage=...)."
+            f"study must be an optuna.Study, but got {reprlib.repr(study)}. Load it "
+            "with optuna.load_study(study_name=..., storage=...)."
         )
 
 
