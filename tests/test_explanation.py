@@ -369,6 +369,7 @@ def test_the_first_trial_is_no_samplers_yet() -> None:
         explain(study)
     study.optimize(bowl, n_trials=1)
     assert "No expert has been asked yet" in str(explain(study))
+    assert "1 without a suggestion of HDBOSampler, as the first one" in str(explain(study))
 
 
 def test_a_study_that_is_still_in_its_startup() -> None:

@@ -77,7 +77,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "beliefs": _beliefs(queries),
     }
     sentences = [
-        _told_origins(study, facts),
+        _told_origins(study, facts, queries),
         _told_experts(experts),
         _told_improvements(facts),
         _told_models(facts),
@@ -85,14 +85,15 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
     return "\n".join(s for s in sentences if s), facts
 
 
-def _told_origins(study: Study, facts: Mapping[str, Any]) -> str:
+def _told_origins(study: Study, facts: Mapping[str, Any], queries: list[Query]) -> str:
     origins = facts["origins"]
+    always = ", as the first one always is" if queries[0].origin == "unknown" else ""
     words = {
         "expert": "suggested by experts",
         "random": "drawn at random",
         "repeat": "repeated to see whether values are noisy",
         "enqueued": "enqueued",
-        "unknown": "without a suggestion of HDBOSampler",
+        "unknown": f"without a suggestion of HDBOSampler{always}",
     }
     told = ", ".join(f"{n} {words[origin]}" for origin, n in origins.items() if n)
     return f"Study {study.study_name!r} has {count(sum(origins.values()), 'trial')}: {told}."
