@@ -335,15 +335,15 @@ def report(study: Study) -> list[str]:
 
 def _of_effects(go: Any, study: Study) -> dict[str, Callable[[], Figure]]:
     """Return the figures of a study's effects, from a single fit."""
+    figures: dict[str, Any] = {}
+    found = recorded(study)
     try:
         fitted = fitted_effects(study)
     except ValueError:  # there is nothing to fit
-        found = recorded(study)
-        return {"calibration": partial(go.Figure, calibration_figure(found))} if found else {}
-    told = interactions_of(fitted)
-    figures = {
-        "interactions": heat_map(told, low=True) if told.pairs else None,
-        "components": components_figure(fitted, told, low=True),
-        "calibration": calibration_figure(recorded(study) or left_out(fitted)),
-    }
+        pass
+    else:
+        told, found = interactions_of(fitted), found or left_out(fitted)
+        figures["interactions"] = heat_map(told, low=True) if told.pairs else None
+        figures["components"] = components_figure(fitted, told, low=True)
+    figures["calibration"] = calibration_figure(found, low=True) if found else None
     return {name: partial(go.Figure, drawn) for name, drawn in figures.items() if drawn}

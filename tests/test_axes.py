@@ -14,11 +14,15 @@ from optuna.distributions import IntDistribution
 from optuna_hdbo import visualization
 from optuna_hdbo._figures.axes import MOST_CHARACTERS
 from optuna_hdbo._figures.axes import MOST_OF_ROW
+from optuna_hdbo._figures.axes import WIDTH_OF_CARD_TITLE
+from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import ParameterAxis
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import in_rows
 from optuna_hdbo._figures.axes import plain
 from optuna_hdbo._figures.axes import shortened
+from optuna_hdbo._figures.calibration import Predictions
+from optuna_hdbo._figures.calibration import calibration_figure
 from optuna_hdbo._figures.heat_maps import MOST_LOW_ROWS
 from optuna_hdbo._figures.heat_maps import heat_map
 from optuna_hdbo._study.space import SearchSpace
@@ -120,3 +124,10 @@ def test_a_low_heat_map_has_room_for_its_labels() -> None:
         layout = heat_map(found, low=low)["layout"]
         assert len(layout["yaxis"]["ticktext"]) == n
         assert ("26 parameters are not shown." in layout["title"]["text"]) == low
+
+
+def test_titles_of_the_dashboard_end_before_the_buttons() -> None:
+    found = Predictions("Values against predictions", (0,), *np.ones((3, 1)))
+    for low, most in ((True, WIDTH_OF_CARD_TITLE), (False, WIDTH_OF_TITLE)):
+        lines = calibration_figure(found, low=low)["layout"]["title"]["text"].split("<br>")
+        assert 0.6 * most < max(map(len, lines)) <= most

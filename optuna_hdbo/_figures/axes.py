@@ -35,6 +35,9 @@ MOST_CHOICES_SHOWN = 16
 WIDTH_OF_TITLE = 68
 """Characters after which the title is broken, so that it ends left of the buttons of plotly."""
 
+WIDTH_OF_CARD_TITLE = 54
+"""The same in optuna-dashboard, whose figures are narrower."""
+
 HEIGHT_OF_CARD = 450
 """Height in pixels that optuna-dashboard gives a figure. The next one covers what is below."""
 

@@ -13,6 +13,7 @@ from optuna_hdbo._core.calibration import Z as HALF_WIDTH
 from optuna_hdbo._core.domain import BoolArray
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
+from optuna_hdbo._figures.axes import WIDTH_OF_CARD_TITLE
 from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import small_line
 from optuna_hdbo._figures.axes import title_at_top
@@ -88,8 +89,8 @@ def left_out(fitted: Effects) -> Predictions:
     )
 
 
-def calibration_figure(found: Predictions) -> dict[str, Any]:
-    """Return a figure with a dot and an interval per trial."""
+def calibration_figure(found: Predictions, *, low: bool = False) -> dict[str, Any]:
+    """Return a figure with a dot and an interval per trial; a low one fits the dashboard."""
     half = HALF_WIDTH * found.std
     holds = np.abs(found.values - found.predicted) <= half
     n, share = len(holds), float(holds.mean())
@@ -98,7 +99,7 @@ def calibration_figure(found: Predictions) -> dict[str, Any]:
         f"{found.how}: {int(holds.sum())} of {n} ({share:.0%}) are within intervals that "
         "should hold 95 %."
     )
-    lines = textwrap.wrap(title, WIDTH_OF_TITLE)
+    lines = textwrap.wrap(title, WIDTH_OF_CARD_TITLE if low else WIDTH_OF_TITLE)
     beyond = (found.values < low) | (found.values > high)
     beyond |= (found.predicted < low) | (found.predicted > high)
     if beyond.any():

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optuna_hdbo._figures.axes import HEIGHT_OF_CARD
+from optuna_hdbo._figures.axes import WIDTH_OF_CARD_TITLE
 from optuna_hdbo._figures.axes import WIDTH_OF_TITLE
 from optuna_hdbo._figures.axes import distinct
 from optuna_hdbo._figures.axes import in_rows
@@ -121,7 +122,8 @@ def _layout(found: Interactions, names: list[str], low: bool) -> dict[str, Any]:
     }
     side, below = min(max(30 * n, 260), 18 * MOST_ROWS), distinct(names)
     upright = n > 8 or WIDTH_OF_CHARACTER * max(map(len, below), default=0) > side / n
-    title = [plain(line) for line in textwrap.wrap(found.summary, WIDTH_OF_TITLE)]
+    wide = WIDTH_OF_CARD_TITLE if low else WIDTH_OF_TITLE
+    title = [plain(line) for line in textwrap.wrap(found.summary, wide)]
     if len(names) < len(found.effects):
         title.append(f"{len(found.effects) - len(names)} parameters are not shown.")
     return {
