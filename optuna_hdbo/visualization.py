@@ -345,5 +345,5 @@ def _of_effects(go: Any, study: Study) -> dict[str, Callable[[], Figure]]:
         told, found = interactions_of(fitted), found or left_out(fitted)
         figures["interactions"] = heat_map(told, low=True) if told.pairs else None
         figures["components"] = components_figure(fitted, told, low=True)
-    figures["calibration"] = calibration_figure(found, low=True) if found else None
+    figures["calibration"] = calibration_figure(found, narrow=True) if found else None
     return {name: partial(go.Figure, drawn) for name, drawn in figures.items() if drawn}

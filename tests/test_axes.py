@@ -128,6 +128,6 @@ def test_a_low_heat_map_has_room_for_its_labels() -> None:
 
 def test_titles_of_the_dashboard_end_before_the_buttons() -> None:
     found = Predictions("Values against predictions", (0,), *np.ones((3, 1)))
-    for low, most in ((True, WIDTH_OF_CARD_TITLE), (False, WIDTH_OF_TITLE)):
-        lines = calibration_figure(found, low=low)["layout"]["title"]["text"].split("<br>")
+    for narrow, most in ((True, WIDTH_OF_CARD_TITLE), (False, WIDTH_OF_TITLE)):
+        lines = calibration_figure(found, narrow=narrow)["layout"]["title"]["text"].split("<br>")
         assert 0.6 * most < max(map(len, lines)) <= most

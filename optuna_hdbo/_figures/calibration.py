@@ -89,8 +89,8 @@ def left_out(fitted: Effects) -> Predictions:
     )
 
 
-def calibration_figure(found: Predictions, *, low: bool = False) -> dict[str, Any]:
-    """Return a figure with a dot and an interval per trial; a low one fits the dashboard."""
+def calibration_figure(found: Predictions, *, narrow: bool = False) -> dict[str, Any]:
+    """Return a figure with a dot and an interval per trial; a narrow one fits the dashboard."""
     half = HALF_WIDTH * found.std
     holds = np.abs(found.values - found.predicted) <= half
     n, share = len(holds), float(holds.mean())
@@ -99,7 +99,7 @@ def calibration_figure(found: Predictions, *, low: bool = False) -> dict[str, An
         f"{found.how}: {int(holds.sum())} of {n} ({share:.0%}) are within intervals that "
         "should hold 95 %."
     )
-    lines = textwrap.wrap(title, WIDTH_OF_CARD_TITLE if low else WIDTH_OF_TITLE)
+    lines = textwrap.wrap(title, WIDTH_OF_CARD_TITLE if narrow else WIDTH_OF_TITLE)
     beyond = (found.values < low) | (found.values > high)
     beyond |= (found.predicted < low) | (found.predicted > high)
     if beyond.any():
