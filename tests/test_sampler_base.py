@@ -370,8 +370,8 @@ def test_parameters_outside_of_the_model_are_sampled_independently_with_a_warnin
         (message,) = (m for m in caplog.messages if f"'{name}'" in m)
         assert f"'{name}' of trial {first} is sampled by TPESampler" in message
         assert "the model of CommonSampler" in message
-        assert "HDBOSampler" in message
-        assert "warn_independent_sampling=False" in message
+    assert "HDBOSampler" in caplog.messages[0]
+    assert "warn_independent_sampling=False" in caplog.messages[0]
 
 
 def test_conditional_parameters_of_the_model_are_not_warned_about(
@@ -391,6 +391,8 @@ def test_a_space_that_is_always_new_does_not_flood_the_log(
     with caplog.at_level(logging.WARNING):
         study.optimize(lambda t: t.suggest_float(f"x{t.number}", 0, 1), n_trials=30)
     assert len(caplog.messages) == 10
+    assert sum("If that is intended" in message for message in caplog.messages) == 1
+    assert caplog.messages[-1].endswith("Further ones are not named.")
 
 
 def test_a_parameter_that_was_not_expected_is_warned_about_once_it_is_known(
@@ -412,7 +414,7 @@ def test_a_parameter_that_was_not_expected_is_warned_about_once_it_is_known(
         study.optimize(objective, n_trials=3)
     (message,) = caplog.messages
     assert "of trial 9 is sampled by TPESampler" in message
-    assert "no earlier trial with its values had it in this range" in message
+    assert "no earlier trial with the same choices had it in this range" in message
     assert "'new'" not in message
 
 

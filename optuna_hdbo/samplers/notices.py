@@ -196,16 +196,23 @@ class Notices:
         if param_name in self._parameters or len(self._parameters) >= MAX_WARNINGS:
             return
         self._parameters.add(param_name)
+        what = (
+            f"Parameter '{param_name}' of trial {number} is sampled by {by}, independently of the "
+            f"model of {self._name}"
+        )
+        if len(self._parameters) > 1:  # the reason and the advice have been given
+            last = " Further ones are not named." * (len(self._parameters) == MAX_WARNINGS)
+            _logger.warning(f"{what}, too.{last}")
+            return
         if models_conditional:
-            why = "no earlier trial with its values had it in this range"
+            why = "no earlier trial with the same choices had it in this range"
         else:
             why = (
                 "not every finished trial has it with the same range. HDBOSampler and the other "
                 "samplers with a Gaussian process model such parameters"
             )
         _logger.warning(
-            f"Parameter '{param_name}' of trial {number} is sampled by {by}, independently of the "
-            f"model of {self._name}, because {why}. "
+            f"{what}, because {why}. "
             "If that is intended, pass warn_independent_sampling=False. Each parameter is warned "
             f"about once, and at most {MAX_WARNINGS} parameters are."
         )
