@@ -131,3 +131,9 @@ def test_titles_of_the_dashboard_end_before_the_buttons() -> None:
     for narrow, most in ((True, WIDTH_OF_CARD_TITLE), (False, WIDTH_OF_TITLE)):
         lines = calibration_figure(found, narrow=narrow)["layout"]["title"]["text"].split("<br>")
         assert 0.6 * most < max(map(len, lines)) <= most
+
+
+def test_a_dot_tells_its_values_as_precisely_as_they_were_predicted() -> None:
+    exact = (np.array([1000.25]), np.array([1000.3]), np.array([0.1]))
+    (dots,) = calibration_figure(Predictions("Values", (7,), *exact))["data"][1:2]
+    assert dots["text"] == ["trial 7: observed 1000.25, predicted 1000.3"]

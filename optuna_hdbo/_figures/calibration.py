@@ -20,6 +20,7 @@ from optuna_hdbo._figures.axes import title_at_top
 from optuna_hdbo._story.queries import expected
 from optuna_hdbo._story.queries import reported
 from optuna_hdbo._story.queries import value_of
+from optuna_hdbo._story.words import numeral
 from optuna_hdbo._study.attributes import known_suggestion
 from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo.effects import Effects
@@ -148,6 +149,12 @@ def _dots(
     found: Predictions, rows: BoolArray, half: FloatArray, rgb: tuple[int, ...], name: str
 ) -> dict[str, Any]:
     numbers = np.array(found.numbers)[rows].tolist()
+    columns = (found.values, found.predicted, half / 20.0)
+    shown = zip(numbers, *(column[rows].tolist() for column in columns), strict=True)
+    told = [
+        f"trial {n}: observed {numeral(value, step)}, predicted {numeral(mean, step)}"
+        for n, value, mean, step in shown
+    ]
     channels = ", ".join(map(str, rgb))
     return {
         "type": "scatter",
@@ -168,6 +175,6 @@ def _dots(
             "line": {"color": "white", "width": 0.7},
         },
         "customdata": numbers,
-        "hovertemplate": "trial %{customdata}: observed %{x:.4g}, predicted %{y:.4g}"
-        "<extra></extra>",
+        "text": told,
+        "hovertemplate": "%{text}<extra></extra>",
     }
