@@ -53,7 +53,9 @@ def warm_up() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser("python -m optuna_hdbo", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m optuna_hdbo", description="Make studies start fast."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("warmup", help="compile everything now, for container images and CI")
     parser.parse_args(arguments)
