@@ -234,8 +234,7 @@ class Observations:
         X, values, numbers = self.X.base, self.values.base, self.numbers.base
         if X is None or values is None or numbers is None:
             return False
-        same = X is other.X.base and values is other.values.base
-        return same and numbers is other.numbers.base
+        return X is other.X.base and values is other.values.base and numbers is other.numbers.base
 
     def in_units(self, y: float) -> float:
         """Return a value of ``y`` in the objective's units."""
@@ -248,6 +247,7 @@ class Observations:
         """Return half the width, in the objective's units, of y - std to y + std."""
         if self.output is None:
             return std * self.scale
+        y = max(y, float(self.y.min()))  # whatever is worse is told as the worst value
         return abs(self.in_units(y + std) - self.in_units(y - std)) / 2.0
 
     @cached_property

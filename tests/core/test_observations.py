@@ -141,3 +141,10 @@ def test_observations_share_rows_only_where_memory_is_the_same() -> None:
     assert not of(3, X, values).shares_rows_with(of(7, X.copy(), values))
     own = replace(of(3, X, values), values=values[:3].copy())
     assert not own.shares_rows_with(own)
+
+
+def test_what_is_expected_beyond_the_worst_value_is_not_sure() -> None:
+    seen = observed(np.exp(Y[:40]))
+    warped = seen.warped(seen.likeliest_output)
+    for beyond in (0.1, 3.0, 30.0):
+        assert warped.std_in_units(float(warped.y.min()) - beyond, 0.05) > 0.0
