@@ -87,9 +87,10 @@ def explain_trial(study: Study, queries: list[Query], query: Query) -> tuple[str
     side = reported(trial, SIDE)
     if query.expert is not None and side is not None and side > 0.0:
         lines.append(f"It did so in a box around the best trial, {side:.0%} of the ranges wide.")
-    lines += [_outcome(study, query, best)]
+    step = _step(query, best)
+    lines += [_outcome(study, query, step)]
     if best is not None:
-        lines.append(_comparison(trial, best, moves, query.improves))
+        lines.append(_comparison(query, best, moves, step))
     others = opinions(study, queries, trial)
     if others:
         lines.append(_told_opinions(others, value_of(trial)))
@@ -144,13 +145,9 @@ def _origin(queries: list[Query], query: Query) -> str:
     return "is a startup trial, drawn at random before any expert was asked."
 
 
-def _outcome(study: Study, query: Query, best: FrozenTrial | None) -> str:
+def _outcome(study: Study, query: Query, step: float | None) -> str:
     """Return what was expected and what came of it."""
     trial, value, error = query.trial, value_of(query.trial), query.error
-    steps = [] if query.std is None else [query.std / 10.0]
-    if best is not None and query.improves:
-        steps.append(_gain(trial, best))
-    step = min(steps, default=None)
     expected = ""
     if query.predicted is not None:
         expected = f"The expert expected a value of {numeral(query.predicted, step)}"
@@ -174,9 +171,13 @@ def _outcome(study: Study, query: Query, best: FrozenTrial | None) -> str:
     return f"{expected}The value is {numeral(value, step)}: {deviations} than expected, {word}."
 
 
-def _gain(trial: FrozenTrial, best: FrozenTrial) -> float:
-    """Return how far two values are apart."""
-    return abs((value_of(trial) or 0.0) - (value_of(best) or 0.0))
+def _step(query: Query, best: FrozenTrial | None) -> float | None:
+    """Return the smallest difference of values that a text about a trial is about."""
+    steps = [] if query.std is None else [query.std / 10.0]
+    value, before = value_of(query.trial), None if best is None else value_of(best)
+    if query.improves and value is not None and before is not None:
+        steps.append(abs(value - before))
+    return min(steps, default=None)
 
 
 def _moves(trial: FrozenTrial, best: FrozenTrial) -> dict[str, float]:
@@ -203,14 +204,15 @@ def _moves(trial: FrozenTrial, best: FrozenTrial) -> dict[str, float]:
 
 
 def _comparison(
-    trial: FrozenTrial, best: FrozenTrial, moves: Mapping[str, float], improves: bool
+    query: Query, best: FrozenTrial, moves: Mapping[str, float], step: float | None
 ) -> str:
     """Return how a trial differs from the best one that was known when it began."""
+    trial = query.trial
     ranked = sorted(moves, key=lambda name: -abs(moves[name]))
     shown = [name for name in ranked[:MOST_MOVES] if abs(moves[name]) >= LEAST_MOVE]
-    record = numeral(value_of(best) or 0.0, _gain(trial, best) if improves else None)
+    record = numeral(value_of(best) or 0.0, step)
     record = f"The best trial then was {best.number} with {record}"
-    lines = [f"{record}; this one is better than all before." if improves else f"{record}."]
+    lines = [f"{record}; this one is better than all before." if query.improves else f"{record}."]
     if shown:
         lines[0] += " What changed most against it:"
     for name in shown:
