@@ -33,9 +33,9 @@ class Explanation:
         number), ``moves`` (parameter -> share of its range), ``credits`` and ``opinions`` (belief
         -> expected value and standard deviation). Of a study:
         ``origins``, ``experts``, ``n_valued``, ``last_improvements``, ``n_recent``,
-        ``n_recent_improvements``, ``n_failed``, ``avoids_failures``, ``outliers`` (numbers of
-        trials), ``bends`` (parameter -> 1, 2, or less than 0 for the high end), ``n_intervals``,
-        ``n_covered``, ``region_length`` and ``beliefs`` (in nats).
+        ``n_recent_improvements``, ``n_failed``, ``avoids_failures``, ``outliers`` and
+        ``lucky`` (numbers of trials), ``bends`` (parameter -> 1, 2, or less than 0 for the high
+        end), ``n_intervals``, ``n_covered``, ``region_length`` and ``beliefs`` (in nats).
     """
 
     trial: int | None

@@ -266,6 +266,15 @@ def test_outliers_are_named(study: optuna.Study) -> None:
     assert "suggest: ..., 20, 21, 22, 23, 24, 25, 26, 27, 28, 29." in str(explain(study))
 
 
+def test_values_that_their_repeats_refute_are_named(study: optuna.Study) -> None:
+    assert explain(study).facts["lucky"] == []
+    tell(study, 5.0, "global", {"lucky": {"n": 40, "numbers": [3, 7]}})
+    found = explain(study)
+    assert found.facts["lucky"] == [3, 7]
+    sentence = "Models leave out the values of 2 trials, which are far better than those of all"
+    assert f"\n{sentence} repeats: 3, 7.\n" in str(found)
+
+
 def test_bent_parameters_are_named(study: optuna.Study) -> None:
     for bends in ({"x": 2, "y": -1}, {}, {"y": -2}):
         tell(study, 5.0, "global", {"scales": {"n": 40, "bends": bends}})

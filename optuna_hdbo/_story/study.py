@@ -26,6 +26,7 @@ from optuna_hdbo.portfolio import outliers
 from optuna_hdbo.portfolio import scales
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.hdbo import SIDE
+from optuna_hdbo.portfolio.noise import LUCKY
 from optuna_hdbo.portfolio.searches.restart import KEY as RESTART
 
 
@@ -70,6 +71,7 @@ def explain_study(study: Study, queries: list[Query]) -> tuple[str, dict[str, An
         "n_failed": sum(has_failed(q.trial) for q in queries),
         "avoids_failures": any(key.startswith(f"{FAILURES}:") for q in queries for key in q.data),
         "outliers": _latest(queries, outliers.KEY, outliers.parsed) or [],
+        "lucky": _latest(queries, LUCKY, outliers.parsed) or [],
         "bends": dict(_latest(queries, scales.KEY, scales.parsed) or {}),
         "n_intervals": len(errors),
         "n_covered": sum(error <= HONEST for error in errors),
@@ -140,6 +142,12 @@ def _told_models(facts: Mapping[str, Any]) -> str:
         lines.append(
             f"Models leave out the values of {count(n, 'trial')}, which are far worse than the "
             f"others suggest: {'..., ' * (n > 10)}{told}."
+        )
+    if facts["lucky"]:
+        n, told = len(facts["lucky"]), ", ".join(map(str, facts["lucky"][-10:]))
+        lines.append(
+            f"Models leave out the values of {count(n, 'trial')}, which are far better than those "
+            f"of all repeats: {'..., ' * (n > 10)}{told}."
         )
     lines += [
         f"The {'low' if bend > 0 else 'high'} end of {name!r} is stretched, as on a log scale."

@@ -21,6 +21,7 @@ from optuna_hdbo.portfolio.credit import kind_of
 from optuna_hdbo.portfolio.experts import EXPERTS
 from optuna_hdbo.portfolio.noise import Ranking
 from optuna_hdbo.portfolio.noise import repeat
+from optuna_hdbo.portfolio.noise import without_refuted
 from optuna_hdbo.portfolio.outliers import without_outliers
 from optuna_hdbo.portfolio.panel import QUERY
 from optuna_hdbo.portfolio.panel import SIGNATURE
@@ -102,7 +103,7 @@ class HDBO:
         self, domain: Domain, seen: Observations, streams: Streams, memory: Memory
     ) -> Suggestion:
         if not self._deterministic:
-            seen = without_outliers(domain, seen, memory)
+            seen = without_refuted(domain, without_outliers(domain, seen, memory), memory)
         return self._suggest(domain, seen, streams).keeping(memory.kept)
 
     def _suggest_for_several(

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from optuna_hdbo._core.acquisition.feasibility import merits
 from optuna_hdbo._core.domain import Condition
 from optuna_hdbo._core.gp.fitted import Fitted
+from optuna_hdbo._core.memory import Memory
 from optuna_hdbo._core.observations import MOST_MODELLED
 from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
@@ -141,6 +142,8 @@ def repeated(values: Sequence[float], *, share: float = 0.5, n: int = 40) -> Obs
         (None, repeated([1e-5]), False),
         (None, repeated([0.3, -0.4]), True),
         (None, repeated([0.3, -0.4], share=0.5 * noise.LEAST_SHARE), False),
+        (None, repeated([-2.0, -2.1]), None),  # a third one may refute the value
+        (None, repeated([-2.0, -2.5, -2.1]), True),
         (None, repeated([0.02, 0.02]), None),
         (None, repeated([1e-5, 1e-5]), False),
         (True, repeated([0.3, -0.4]), False),
@@ -213,6 +216,77 @@ def test_failed_repeats_count_as_made() -> None:
     assert again is not None
     assert again.record is not None
     assert again.record[noise.REPEATED] == 3
+
+
+@pytest.mark.parametrize(
+    ("again", "refuted"),
+    [
+        ([-2.0, -2.1, -2.15], True),
+        ([-2.0, -2.1, -2.15, -2.1], True),
+        ([-2.0, -2.1, -2.5], False),  # noise may do that
+        ([-2.0, -2.0], False),
+        ([2.0, 2.0, 2.0], False),  # the value is too poor, not too good
+        ([0.0, 0.0, 0.0], False),
+    ],
+)
+def test_a_value_far_better_than_repeats_that_agree_is_left_out(
+    again: list[float], *, refuted: bool
+) -> None:
+    seen = repeated(again)
+    memory = Memory(seen.records)
+    kept = noise.without_refuted(DOMAIN, seen, memory)
+    assert (kept is not seen) == refuted
+    assert memory.kept == (
+        {noise.LUCKY: {"n": 40 + len(again), "numbers": [0]}} if refuted else {}
+    )
+    if refuted:
+        np.testing.assert_array_equal(kept.numbers, seen.numbers[1:])
+        np.testing.assert_array_equal(kept.known[-1], seen.X[0])
+        noted = [*seen.records, Record(60, "complete", memory.kept)]
+        memory = Memory(noted)
+        noise.without_refuted(DOMAIN, replace(seen, records=noted), memory)
+        assert not memory.kept
+
+
+def test_after_a_refuted_value_another_one_is_repeated() -> None:
+    seen = repeated([-2.0, -2.01, -2.0])
+    kept = noise.without_refuted(DOMAIN, seen, Memory([]))
+    best = int(kept.numbers[int(np.argmax(kept.values))])
+    assert best != 0
+    assert Ranking(None).of(DOMAIN, kept)[1] is True
+    more = [Record(50 + i, "failed", {noise.REPEATED: best}) for i in range(noise.MOST_REPEATS)]
+    for n_made in range(len(more) + 1):  # repeats of the refuted value do not count
+        of_best = replace(kept, records=[*kept.records, *more[:n_made]])
+        again = noise.repeat(DOMAIN, of_best, np.random.default_rng(0))
+        assert (again is not None) == (n_made < noise.MOST_REPEATS)
+        assert again is None or (again.record or {})[noise.REPEATED] == best
+    values = kept.values.copy()
+    values[5] = 9.0  # it stands out, so it is repeated whatever was repeated last
+    suspect = replace(kept, values=values, records=[*seen.records, *more, *study(0.0).records])
+    assert Ranking(None).of(DOMAIN, suspect)[1] is True
+    again = noise.repeat(DOMAIN, suspect, np.random.default_rng(0))
+    assert again is not None
+    assert (again.record or {})[noise.REPEATED] == int(kept.numbers[5])
+
+
+def test_a_value_at_the_end_of_a_step_is_not_refuted() -> None:
+    domain, rng = make_domain(None, None), np.random.default_rng(0)
+    X = np.concatenate([domain.sample(rng, 39), [[0.5, 0.7]]])
+
+    def f(x: np.ndarray) -> np.ndarray:
+        return np.where(x[..., 0] < 0.5, -3.0, 0.0) - np.abs(x[..., 1] - 0.7)
+
+    seen = Observations.from_arrays(X, f(X))
+    for _ in range(3):
+        again = noise.repeat(domain, seen, rng)
+        assert again is not None
+        seen = Observations.from_arrays(
+            np.concatenate([seen.X, again.x[None]]),
+            np.append(seen.values, f(again.x)),
+            records=[*seen.records, Record(len(seen.X), "complete", again.record)],
+        )
+    assert np.sign(seen.X[-3:, 0] - 0.5).tolist() == [-1.0, -1.0, 1.0]
+    assert noise.without_refuted(domain, seen, Memory([])) is seen
 
 
 @pytest.mark.parametrize("best", [0.0, 1.0])
