@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import optuna
@@ -60,3 +61,11 @@ def test_no_configuration_comes_twice(
         known = set(asked[:k])
         assert asked[k] not in known or len(known) == N_CONFIGURATIONS.get(objective.__name__)
     assert objective is not pair or len(set(asked)) == 24
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_startup_as_long_as_the_space_has_every_configuration(fails: bool) -> None:
+    """Chance alone seldom finds the last ones, whether or not the trials have values."""
+    study = optuna.create_study(sampler=GPUCBSampler(n_startup_trials=24, seed=0))
+    study.optimize(lambda t: pair(t) * (math.nan if fails and t.number else 1.0), n_trials=24)
+    assert len({repr(trial.params) for trial in study.trials}) == 24

@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable
+from collections.abc import Iterator
 from collections.abc import Mapping
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,9 +89,15 @@ def unknown_near(
     A single discrete column changes first, then any. Only those marked ``free (D,)`` do; ``None``
     for all of them.
     """
-    if free is None:
-        free = np.ones(len(domain), np.bool_)
     taken = {row.tobytes() for row in known}
+    others = _near(domain, x, rng, np.ones(len(domain), np.bool_) if free is None else free)
+    return np.array(next((row for row in others if row.tobytes() not in taken), x))
+
+
+def _near(
+    domain: Domain, x: FloatArray, rng: np.random.Generator, free: BoolArray
+) -> Iterator[FloatArray]:
+    """Yield x (D,), points that differ in one discrete column, random ones, and small domains."""
     rows = x[None]
     columns = np.flatnonzero(free & domain.discrete)
     if len(columns):
@@ -98,19 +105,14 @@ def unknown_near(
         rows = np.concatenate([rows, moves[rng.permutation(len(moves))]])
     drawn = domain.sample(rng, 256)
     drawn[:, ~free] = x[~free]
-    for row in domain.canonical(np.concatenate([rows, drawn])):
-        if row.tobytes() not in taken:
-            return np.array(row)
+    yield from domain.canonical(np.concatenate([rows, drawn]))
     grids = [domain.grid(c) for c in columns]
     n_configurations = math.prod(len(grid) for grid in grids)
     if not (free & ~domain.discrete).any() and n_configurations <= MAX_CONFIGURATIONS:
         row = x.copy()
         for values in itertools.product(*grids):
             row[columns] = values
-            other = domain.canonical(row[None])[0]
-            if other.tobytes() not in taken:
-                return np.array(other)
-    return np.array(x)
+            yield domain.canonical(row[None])[0]
 
 
 SAME = 1e-11
@@ -246,11 +248,13 @@ def perturbed(
     """Return a point near x (D,) that is not taken; x itself if none is found.
 
     All continuous columns move by a step of a random order of magnitude. A small step stays in the
-    region that looked promising, and a large one leaves a region in which every trial fails.
+    region that looked promising, and a large one leaves a region in which every trial fails. Where
+    no column is continuous, it is a point of :func:`unknown_near`.
     """
     moved = ~domain.discrete
     if not moved.any():
-        return x
+        others = _near(domain, x, rng, domain.discrete)
+        return next((row for row in others if not is_taken(row)), x)
     for _ in range(N_TRIES):
         low, high = map(math.log, STEPS)
         step = math.exp(rng.uniform(low, high)) * rng.standard_normal(len(x))

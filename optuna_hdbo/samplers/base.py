@@ -259,7 +259,7 @@ class MethodSampler(WithSettings, BaseSampler):
         return row is not None and self._history.is_taken(row)
 
     def _perturb(self, space: SearchSpace, params: dict[str, Any], number: int) -> dict[str, Any]:
-        """Return a point near this one that no trial has had, if a column is continuous."""
+        """Return a point near this one that no trial has had, if there is one."""
         row = space.encode(params)
         if row is None:
             return params
@@ -307,6 +307,8 @@ class MethodSampler(WithSettings, BaseSampler):
             params = space.draw(self._streams.present.generator(purpose, number))
             if not self._is_taken(space.encode(params)):
                 break
+        else:  # few are left, and chance may find none of them
+            params = self._perturb(space, params, number)
         return params, StoredSuggestion(space.to_json(params), None, None)
 
     def sample_independent(

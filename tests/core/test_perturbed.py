@@ -39,6 +39,12 @@ def test_taken_points_are_avoided_while_that_is_possible() -> None:
     assert perturbed(make_domain(None), x, lambda row: True, np.random.default_rng(0)) is x
 
 
-def test_a_grid_has_nothing_between_its_points() -> None:
-    x = DOMAINS["discrete"].sample(np.random.default_rng(0), 1)[0]
-    assert perturbed(DOMAINS["discrete"], x, lambda row: False, np.random.default_rng(0)) is x
+def test_every_point_of_a_grid_is_found_before_one_comes_again() -> None:
+    domain = make_domain(5, "7")
+    x = domain.sample(np.random.default_rng(0), 1)[0]
+    taken = {x.tobytes()}
+    for k in range(1, 35):
+        near = perturbed(domain, x, lambda row: row.tobytes() in taken, np.random.default_rng(k))
+        taken.add(near.tobytes())
+        assert len(taken) == k + 1
+    assert perturbed(domain, x, lambda row: True, np.random.default_rng(0)) is x
