@@ -233,6 +233,22 @@ class Repeats:
         return None
 
 
+BESIDE = 0.1
+"""Share of a pending point's distance to the nearest point with a value within which another point
+hardly differs from it."""
+
+
+def is_beside(domain: Domain, x: FloatArray, pending: FloatArray, X: FloatArray) -> bool:
+    """Tell whether a point x (D,) hardly differs from a pending one (m, D).
+
+    Measured by how far that is from the points X (n, D) that have a value.
+    """
+    if not len(pending) or not len(X) or domain.discrete.all():
+        return False
+    gaps = np.abs(domain.gaps(pending, np.concatenate([x[None], X]))).max(axis=2)
+    return bool((gaps[:, 0] < BESIDE * gaps[:, 1:].min(axis=1)).any())
+
+
 STEPS = (1e-3, 0.3)
 """Smallest and largest step, as a share of a column."""
 

@@ -49,6 +49,7 @@ from optuna_hdbo._core.models.ensemble import FEW_MATTER
 from optuna_hdbo._core.models.ensemble import FLAT
 from optuna_hdbo._core.models.ensemble import Ensemble
 from optuna_hdbo._core.models.groupings.packed import PACKED_SEARCHES
+from optuna_hdbo._core.points import is_beside
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo.methods.base import Domain
 from optuna_hdbo.methods.base import Observations
@@ -184,15 +185,18 @@ class GPMI:
         effort = DEFAULT_EFFORT.at(len(seen.y))
         best[:, ~free] = centre[~free]
         best = domain.canonical(best)
+        if not improves:
+            if len(posterior.kernel.groups) == 1:
+                bound = self._admitted(feasibility, posterior, seen, domain)
+                x = maximise(bound, domain, best, seen.known, rng, free=free, effort=effort)
+            else:
+                x = self._per_group(domain, posterior, seen, best, rng, feasibility)
+                x = unknown_near(domain, x, seen.known, rng, free)
+            # Where another trial is under way the mean may be largest, whatever is known there.
+            improves = self.alternate and is_beside(domain, x, seen.pending, seen.X)
         if improves:
             improvement = feasibility.improvement(posterior)
             x = maximise(improvement, domain, best, seen.known, rng, free=free, effort=effort)
-        elif len(posterior.kernel.groups) == 1:
-            bound = self._admitted(feasibility, posterior, seen, domain)
-            x = maximise(bound, domain, best, seen.known, rng, free=free, effort=effort)
-        else:
-            x = self._per_group(domain, posterior, seen, best, rng, feasibility)
-            x = unknown_near(domain, x, seen.known, rng, free)
         report = {**prediction(seen, posterior, x), "gamma": gained(posterior)}
         return Suggestion(x, memory.kept or None, report)
 

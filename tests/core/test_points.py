@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from histories import make_domain
 
 from optuna_hdbo._core import points
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.points import SAME
 from optuna_hdbo._core.points import RowIndex
 from optuna_hdbo._core.points import are_near
+from optuna_hdbo._core.points import is_beside
 
 
 def lattice(rng: np.random.Generator, n: int, dim: int) -> np.ndarray:
@@ -116,3 +118,13 @@ def test_single_changes_are_drawn_where_they_are_too_many(monkeypatch: pytest.Mo
         seen |= changed
     assert seen == {0, 2, 3}
     assert len(points.single_moves(domain, x, columns)) == len(whole)
+
+
+def test_how_close_to_a_pending_point_is_measured_by_what_is_known_around_it() -> None:
+    domain = make_domain(None, "3")
+    pending, X = np.array([[0.5, 1.0]]), np.array([[0.3, 1.0], [0.5, 0.0]])
+    for gap, beside in ((0.019, True), (0.021, False)):
+        assert is_beside(domain, np.array([0.5 + gap, 1.0]), pending, X) is beside
+    assert not is_beside(domain, np.array([0.5, 2.0]), pending, X)
+    assert not is_beside(domain, pending[0], pending[:0], X)
+    assert not is_beside(make_domain("3", "3"), pending[0], pending, X)

@@ -330,3 +330,21 @@ def test_lengthscales_may_name_parameters_of_branches_to_come() -> None:
     method = GPMI(kernel_params={"lengthscale": named})
     with pytest.raises(UnknownNamesError, match="later"):
         method.validate(make_domain(None, None))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_points_that_are_asked_together_are_apart(seed: int) -> None:
+    """Pending points lower the variance only, which hardly counts once much is known."""
+    ledger = Ledger.started(make_domain(None, None), 12, peak, seed)
+    method, streams = GPMI(), Streams(seed)
+    for batch in range(4):
+        points: list[np.ndarray] = []
+        for i in range(6):
+            seen = ledger.seen(pending=points, step=12 + 6 * batch + i)
+            points.append(method.suggest(ledger.domain, seen, streams).x)
+        asked, known = np.array(points), np.array(ledger.X)
+        reach = np.abs(asked[:, None] - known).max(axis=2).min(axis=1)
+        for i, x in enumerate(points[1:], 1):
+            assert (np.abs(asked[:i] - x).max(axis=1) > 1e-3 * reach[:i]).all()
+        for x in points:
+            ledger.observe(x)
