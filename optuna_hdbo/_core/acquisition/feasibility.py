@@ -214,14 +214,35 @@ def rejecting(seen: Observations) -> Observations:
     """Return observations for methods that compare values without a model of constraints.
 
     Infeasible points get the value -inf. While no point is feasible, all values are minus the sum
-    of the violations, so that the search moves towards feasible points.
+    of the violations, so that the search moves towards feasible points. Where failures depend on
+    the point, failed points are observations with the value -inf, too.
     """
     if not seen.constraints.shape[1]:
-        return seen
+        return _with_failed(seen)
     violation = np.nan_to_num(np.maximum(finite_constraints(seen), 0.0)).sum(axis=1)
     if not (violation <= 0.0).any():
-        return replace(seen, values=-violation)
-    return replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf))
+        return _with_failed(replace(seen, values=-violation))
+    return _with_failed(replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf)))
+
+
+def _with_failed(seen: Observations) -> Observations:
+    """Return observations that have the failed points among them, if failures depend on those."""
+    failures = seen.failures
+    if failures is None or not failures.are_elsewhere:
+        return seen
+    n = len(failures.X)
+    numbers = np.concatenate([seen.numbers, failures.numbers])
+    order = np.argsort(numbers)
+    constraints = np.full((n, seen.constraints.shape[1]), np.nan)
+    return replace(
+        seen,
+        X=np.concatenate([seen.X, failures.X])[order],
+        values=np.concatenate([seen.values, np.full(n, -np.inf)])[order],
+        numbers=numbers[order],
+        pruned=np.concatenate([seen.pruned, np.zeros(n, np.bool_)])[order],
+        constraints=np.concatenate([seen.constraints, constraints])[order],
+        failures=None,
+    )
 
 
 def towards_feasible(seen: Observations) -> tuple[Observations, bool]:

@@ -21,6 +21,7 @@ from optuna_hdbo._core.acquisition.feasibility import Feasibility
 from optuna_hdbo._core.acquisition.feasibility import compressed_like
 from optuna_hdbo._core.acquisition.feasibility import finite_constraints
 from optuna_hdbo._core.acquisition.feasibility import merits
+from optuna_hdbo._core.acquisition.feasibility import rejecting
 from optuna_hdbo._core.acquisition.feasibility import towards_feasible
 from optuna_hdbo._core.acquisition.feasibility import violations
 from optuna_hdbo._core.gp.kernel import Kernel
@@ -501,3 +502,21 @@ def test_constraints_that_nobody_has_told_are_met(n_constraints: int) -> None:
     found, towards = towards_feasible(seen)
     assert not towards
     np.testing.assert_array_equal(found.values, seen.values)
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+def test_failed_points_are_rejected_where_failures_depend_on_the_point(constrained: bool) -> None:
+    seen = halves() if constrained else observed(np.empty((14, 0)))
+    failures = Failures(np.array([[0.9, 0.1], [0.9, 0.2]]), np.array([5, 20]), are_elsewhere=True)
+    seen = replace(seen, numbers=np.arange(10, 24), failures=failures)
+    seen = replace(seen, numbers=np.where(seen.numbers >= 20, seen.numbers + 1, seen.numbers))
+    found = rejecting(seen)
+    known = rejecting(replace(seen, failures=None))
+    assert found.numbers.tolist() == [5, *range(10, 25)]
+    failed = np.isin(found.numbers, [5, 20])
+    assert (found.values[failed] == -np.inf).all()
+    assert np.array_equal(found.X[failed], failures.X)
+    assert np.array_equal(found.values[~failed], known.values)
+    assert len(found.constraints) == len(found.pruned) == 16
+    by_chance = replace(failures, are_elsewhere=False)
+    assert rejecting(replace(seen, failures=by_chance)).numbers is seen.numbers
