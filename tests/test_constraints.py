@@ -124,3 +124,20 @@ def test_the_startup_ends_with_trials_that_told_why_they_failed(name: str) -> No
     # All of them count from the first value on, which is that of trial 1.
     assert asked == [number >= 8 for number in range(len(asked))]
     assert sum(told[8:]) > len(told[8:]) / 3
+
+
+@every_sampler
+def test_a_constraint_that_never_held_is_looked_for_in_the_middle_as_well(name: str) -> None:
+    """It tells only whether it holds. A model of equal values asks for corners alone."""
+    study = optuna.create_study(sampler=SAMPLERS[name](seed=2, n_startup_trials=5))
+
+    def middle(trial: optuna.Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(2)]
+        holds = max(abs(v - 0.4) for v in x) < 0.15
+        if holds:
+            study.stop()
+        set_constraint(trial, -1.0 if holds else 1.0)
+        return sum(x)
+
+    study.optimize(middle, n_trials=40)
+    assert 5 < len(study.trials) < 40

@@ -155,6 +155,7 @@ class AddGPUCB:
         self.decomposition_search = decomposition_search
         self.beta = beta
         self.update = update
+        self.models_constraints = update == "alternate"
         self.n_per_group = n_per_group
         self.maximiser = maximiser
         self.n_small_bandwidth = n_small_bandwidth

@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 from typing import Protocol
 
+import numpy as np
+
 from optuna_hdbo._core.calibration import calibrated
 from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
@@ -18,6 +20,7 @@ from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import State
 from optuna_hdbo._core.outputs import standardise
 from optuna_hdbo._core.points import Repeats
+from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo._core.streams import Streams
 
 
@@ -93,6 +96,15 @@ def shown_to(method: Method, seen: Observations) -> Observations:
     return seen.inside
 
 
+def is_blind(seen: Observations) -> bool:
+    """Tell whether all trials violate a constraint alike, so that nothing says where it holds."""
+    if not seen.constraints.shape[1]:
+        return False
+    told = np.vstack([seen.constraints, *seen.told_by_failed.values()])
+    least, most = np.fmin.reduce(told, initial=np.inf), np.fmax.reduce(told, initial=-np.inf)
+    return bool(((least == most) & (least > 0.0)).any())
+
+
 def for_feasible(suggestion: Suggestion) -> Suggestion:
     """Return a query for a feasible point. What it predicts are no values of objectives."""
     report = {k: v for k, v in suggestion.report.items() if k not in ("predicted", "std")}
@@ -114,7 +126,13 @@ def suggest(
 
     Where the point differs from one of the ``repeats`` only in columns that this trial lacks, the
     method is asked again with one value in these columns, that of trials that lack them.
+
+    Where models know of a constraint only that it was never met, the likeliest points to meet it
+    are those furthest from all others: corners. So every other point is random then.
     """
+    if seen.step % 2 and getattr(method, "models_constraints", False) and is_blind(seen):
+        rng = streams.generator("blind", seen.step)
+        return Suggestion(unknown_near(domain, domain.sample(rng, 1)[0], seen.known, rng))
     suggestion = method.suggest(domain, shown_to(method, seen), streams)
     for _ in range(MOST_HELD):
         x = domain.observed_at(suggestion.x)

@@ -73,6 +73,7 @@ class GPMI:
     """
 
     name = "gp-mi"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "alternate": False,

@@ -61,6 +61,7 @@ class GPUCB(Method):
     """
 
     name = "gp-ucb"
+    models_constraints = True
     looks_outside = True
 
     def __init__(

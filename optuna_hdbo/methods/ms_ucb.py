@@ -78,6 +78,7 @@ class MSUCB:
     """
 
     name = "ms-ucb"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "d": 5,

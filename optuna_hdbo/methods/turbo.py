@@ -80,6 +80,7 @@ class TuRBO(Method):
     """
 
     name = "turbo"
+    models_constraints = True
     looks_outside = True
 
     published: ClassVar[Mapping[str, Any]] = {

@@ -87,6 +87,7 @@ class VSBO:
     """
 
     name = "vs-bo"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "n_vs": 20,

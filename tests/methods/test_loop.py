@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,10 @@ from optuna_hdbo.methods import Loop
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Streams
 from optuna_hdbo.methods.base import Suggestion
+from optuna_hdbo.methods.base import is_blind
+from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.methods.gp_ucb import GPUCB
+from optuna_hdbo.methods.soo import SOO
 
 
 class Centre:
@@ -214,3 +218,21 @@ def test_constraints_of_failed_trials_reach_the_method() -> None:
     seen = loop.observations()
     assert {n: told.tolist() for n, told in seen.told_by_failed.items()} == {1: [0.5, 2.0]}
     assert np.isnan(seen.constraints).tolist() == [[True, True]]
+
+
+def test_every_other_point_is_random_while_all_trials_violate_a_constraint_alike() -> None:
+    X = np.array([[0.1, 0.2], [0.7, 0.3], [0.4, 0.9]])
+    constraints = np.array([[1.0, -1.0], [1.0, 2.0], [np.nan, 0.5]])
+    seen = replace(Observations.from_arrays(X, np.arange(3.0)), constraints=constraints)
+    assert is_blind(seen)
+    assert not is_blind(replace(seen, constraints=seen.constraints[:, 1:]))
+    assert not is_blind(replace(seen, constraints=seen.constraints[:, :0]))
+    assert not is_blind(replace(seen, constraints=-seen.constraints[:, :1]))
+    assert not is_blind(replace(seen, told_by_failed={7: np.array([0.5, np.nan])}))
+    domain, streams = Domain.continuous(2), Streams(0)
+    records = [
+        suggest(method, domain, replace(seen, step=step), streams).record
+        for method in (GPUCB(), SOO())
+        for step in (3, 4)
+    ]
+    assert [record is None for record in records] == [True, False, False, False]

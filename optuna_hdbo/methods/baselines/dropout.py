@@ -52,6 +52,7 @@ class DropoutUCB(Method):
     """
 
     name = "dropout"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {"kernel": "se", "priors": False, "beta": "theory"}
     """Settings of the paper: a squared exponential kernel and the theorem's bound, and values of

@@ -55,6 +55,7 @@ class EI:
     """
 
     name = "ei"
+    models_constraints = True
     default_margin = 0.0
 
     published: ClassVar[Mapping[str, Any]] = {

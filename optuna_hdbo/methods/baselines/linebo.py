@@ -105,6 +105,7 @@ class LineBO(Method):
     """
 
     name = "linebo"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {
         "directions": "random",

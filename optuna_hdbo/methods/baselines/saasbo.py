@@ -47,6 +47,7 @@ class SAASBO(Method):
     """
 
     name = "saasbo"
+    models_constraints = True
 
     published: ClassVar[Mapping[str, Any]] = {"n_startup_trials": 10, "n_cyc": 1}
     """Settings of the paper, except that it samples what is maximised here: a Matern-5/2 kernel
