@@ -596,3 +596,15 @@ def test_opinions_know_of_skewed_values(monkeypatch: pytest.MonkeyPatch) -> None
     differ = {belief for belief in skewed if skewed[belief] != unaware[belief]}
     assert differ == {belief for belief in skewed if "warped" in belief}
     assert len(differ) == 3
+
+
+def test_random_points_for_a_constraint_that_never_held_are_named() -> None:
+    study = optuna.create_study(sampler=HDBOSampler(seed=0, n_startup_trials=4))
+
+    def objective(trial: optuna.Trial) -> float:
+        trial.storage.set_trial_system_attr(trial._trial_id, "constraints", [1.0])
+        return trial.suggest_float("x", 0, 1)
+
+    study.optimize(objective, n_trials=8)
+    assert "2 suggested by experts, 5 drawn at random, 1 without" in str(explain(study))
+    assert "never met" in str(explain(study, 7))

@@ -218,6 +218,8 @@ def _suggested(trial: FrozenTrial) -> tuple[str | None, Mapping[str, Any], Mappi
     if suggestion is None:
         return "", {}, {}
     record = suggestion.record or {}
+    if suggestion.record is None:  # a random point
+        return None, {}, suggestion.params
     named = _named(record) is not None or _kind(record) in WITHOUT_EXPERT
     if suggestion.method == HDBO.name and not named:
         return "", {}, {}

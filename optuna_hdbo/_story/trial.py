@@ -139,8 +139,8 @@ def _origin(queries: list[Query], query: Query) -> str:
     asked = [q.trial.number for q in queries if q.expert is not None]
     if asked and asked[0] < query.trial.number:
         return (
-            "was drawn at random: there were too few values, or no expert could compute a "
-            "suggestion, which the log then says."
+            "was drawn at random: there were too few values, a constraint told only that it was "
+            "never met, or no expert could compute a suggestion, which the log then says."
         )
     return "is a startup trial, drawn at random before any expert was asked."
 

@@ -54,6 +54,7 @@ class HDBO:
 
     name = "hdbo"
     looks_outside = True
+    models_constraints = True
 
     def __init__(
         self,

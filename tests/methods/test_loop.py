@@ -24,6 +24,7 @@ from optuna_hdbo.methods.base import is_blind
 from optuna_hdbo.methods.base import suggest
 from optuna_hdbo.methods.gp_ucb import GPUCB
 from optuna_hdbo.methods.soo import SOO
+from optuna_hdbo.portfolio.hdbo import HDBO
 
 
 class Centre:
@@ -232,7 +233,7 @@ def test_every_other_point_is_random_while_all_trials_violate_a_constraint_alike
     domain, streams = Domain.continuous(2), Streams(0)
     records = [
         suggest(method, domain, replace(seen, step=step), streams).record
-        for method in (GPUCB(), SOO())
+        for method in (GPUCB(), HDBO(), SOO())
         for step in (3, 4)
     ]
-    assert [record is None for record in records] == [True, False, False, False]
+    assert [record is None for record in records] == [True, False, True, False, False, False]
