@@ -233,6 +233,13 @@ def test_improvements_are_those_of_the_moments() -> None:
             assert gradient[i] == pytest.approx((above - below) / 2e-5, rel=1e-3, abs=1e-5)
 
 
+def test_an_improvement_expected_at_a_pending_point_counts_as_made() -> None:
+    alone = Averaged([FITTED], Y[:9], -np.ones(9), Y[:0])
+    aware = Averaged([FITTED], Y[:9], -np.ones(9), Y[9:10])
+    assert aware.incumbent == pytest.approx(float(alone.predict(Y[9:10])[0][0]))
+    assert aware.incumbent > alone.incumbent
+
+
 def test_pending_points_are_not_asked_for_again() -> None:
     alone = Averaged([FITTED, FITTED], Y[:9], VALUES[:9], Y[:0])
     aware = Averaged([FITTED, FITTED], Y[:9], VALUES[:9], Y[9:10])

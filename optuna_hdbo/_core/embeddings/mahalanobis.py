@@ -244,7 +244,7 @@ class Averaged:
     Attributes
     ----------
     incumbent : float
-        The largest expected value of an observed point.
+        The largest expected value of an observed or a pending point.
     """
 
     def __init__(
@@ -257,7 +257,7 @@ class Averaged:
         self._parts: list[tuple[FloatArray, Posterior]] = [
             (model.root, model.posterior(Y, values, pending)) for model in models
         ]
-        self.incumbent = float(self.predict(Y)[0].max())
+        self.incumbent = float(self.predict(np.concatenate([Y, pending]))[0].max())
 
     def predict(self, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean and the variance at points (m, d), shapes (m,)."""
