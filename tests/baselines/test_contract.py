@@ -243,3 +243,19 @@ def test_the_package_exports_what_it_says() -> None:
     assert set(package.__all__) <= set(dir(package))
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         package.Nothing  # noqa: B018
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
+@pytest.mark.parametrize(
+    "name", ["AllGroupsUCBSampler", "BAxUSSampler", "HeSBOSampler", "REMBOSampler", "SRESampler"]
+)
+def test_no_study_is_caught_where_all_trials_fail(name: str) -> None:
+    """A formula that goes on falling there makes models ask for the same points forever."""
+    study = optuna.create_study(sampler=BASELINES[name](seed=1000))
+
+    def objective(trial: optuna.Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(4)]
+        return math.nan if x[0] > 0.67 else sum((v - 0.62) ** 2 for v in x)
+
+    study.optimize(objective, n_trials=50)
+    assert sum(trial.value is None for trial in study.trials[20:]) < 24

@@ -218,14 +218,14 @@ def rejecting(seen: Observations) -> Observations:
     the point, failed points are observations with the value -inf, too.
     """
     if not seen.constraints.shape[1]:
-        return _with_failed(seen)
+        return with_failed(seen)
     violation = np.nan_to_num(np.maximum(finite_constraints(seen), 0.0)).sum(axis=1)
     if not (violation <= 0.0).any():
-        return _with_failed(replace(seen, values=-violation))
-    return _with_failed(replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf)))
+        return with_failed(replace(seen, values=-violation))
+    return with_failed(replace(seen, values=np.where(violation <= 0.0, seen.values, -np.inf)))
 
 
-def _with_failed(seen: Observations) -> Observations:
+def with_failed(seen: Observations) -> Observations:
     """Return observations that have the failed points among them, if failures depend on those."""
     failures = seen.failures
     if failures is None or not failures.are_elsewhere:

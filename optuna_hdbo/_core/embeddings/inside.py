@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from optuna_hdbo._core.acquisition.feasibility import with_failed
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.embeddings.embedding import Embedding
 from optuna_hdbo._core.observations import Observations
@@ -113,7 +114,11 @@ def inside(embedding: Embedding, seen: Observations, key: int, part: int) -> Obs
 def observed_at(
     embedding: Embedding, seen: Observations, chosen: list[tuple[Record, FloatArray]]
 ) -> Observations:
-    """Return the chosen trials that are where their coordinates (d,) say, and pending ones."""
+    """Return the chosen trials that are where their coordinates (d,) say, and pending ones.
+
+    Failed trials are among them, with the worst value, where failures depend on the point.
+    """
+    seen = with_failed(seen)
     known = [(seen.row_of[r.number], u) for r, u in chosen if r.number in seen.row_of]
     rows = np.array([row for row, _ in known], np.int64)
     U = np.array([u for _, u in known], np.float64).reshape(-1, embedding.d)

@@ -11,6 +11,7 @@ from optuna_hdbo._core.acquisition.confidence import Beta
 from optuna_hdbo._core.acquisition.confidence import OrderBound
 from optuna_hdbo._core.acquisition.confidence import check_beta
 from optuna_hdbo._core.acquisition.confidence import root_beta
+from optuna_hdbo._core.acquisition.feasibility import with_failed
 from optuna_hdbo._core.checks import check_flags
 from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.maximise.multistart import Effort
@@ -54,6 +55,7 @@ class AllGroupsUCB(Method):
 
     def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
         """Return the next point."""
+        seen = with_failed(seen)
         rng, memory = streams.generator(self.name, seen.step), Memory(seen.records)
         posterior = self._model.posterior(domain, seen, memory)
         width = root_beta(self.beta, len(seen.y), domain.breadth, domain.breadth)
