@@ -20,8 +20,8 @@ from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.observations import meet
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
-from optuna_hdbo._core.points import Repeats
 from optuna_hdbo._core.points import by_chance
+from optuna_hdbo._core.variables.repeats import Repeats
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
 from optuna_hdbo._study.attributes import enqueued_params

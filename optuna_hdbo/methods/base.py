@@ -19,9 +19,9 @@ from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.observations import Record
 from optuna_hdbo._core.observations import State
 from optuna_hdbo._core.outputs import standardise
-from optuna_hdbo._core.points import Repeats
 from optuna_hdbo._core.points import unknown_near
 from optuna_hdbo._core.streams import Streams
+from optuna_hdbo._core.variables.repeats import Repeats
 
 
 __all__ = [

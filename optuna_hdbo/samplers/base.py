@@ -166,10 +166,7 @@ class MethodSampler(WithSettings, BaseSampler):
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return the parameters of the finished trials that vary.
-
-        Methods that do not model conditional parameters get those that all trials have in common.
-        """
+        """Return the parameters that vary: those of all trials if no others can be modelled."""
         self._refuse_multi_objective(study)
         with self._lock:
             found = self._follow(study, trial)

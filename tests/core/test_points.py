@@ -79,21 +79,6 @@ def test_rows_that_change_are_read_again() -> None:
     assert index.find(other[5], 6) == 5
 
 
-def test_a_point_that_differs_in_what_a_trial_lacks_only_repeats_it() -> None:
-    absent, repeats = np.array([0.5, 0.5, 0.5]), points.Repeats()
-    some, none = np.array([False, False, True]), np.zeros(3, np.bool_)
-    x, other = np.array([0.1, 0.2, 0.9]), np.array([0.1, 0.3, 0.9])
-    repeats.add(np.array([0.1, 0.2, 0.5]), some)  # nothing had the last column yet
-    assert repeats.idle(x, absent) is None
-    repeats.add(np.array([0.7, 0.7, 0.7]), none)
-    repeats.add(np.array([0.1, 0.2, 0.5]), some)
-    found = repeats.idle(x, absent)
-    assert found is not None
-    np.testing.assert_array_equal(found, some)
-    assert repeats.idle(other, absent) is None
-    assert repeats.idle(np.array([0.1, 0.2, 0.5]), absent) is None  # the very same point
-
-
 def test_near_is_near_in_every_column() -> None:
     assert are_near([0.0, 1.0], [0.1, 0.9], 0.11)
     assert not are_near([0.0, 1.0], [0.1, 0.8], 0.11)
