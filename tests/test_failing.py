@@ -15,7 +15,8 @@ from histories import affordable
 from optuna.trial import TrialState
 
 from optuna_hdbo._core import points
-from optuna_hdbo._study import history
+from optuna_hdbo._study import values as study_values
+from optuna_hdbo._study.values import not_measured
 
 
 BEST = 0.08
@@ -95,6 +96,35 @@ def test_failures_of_several_objectives_are_learned() -> None:
 
 
 @pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
+@pytest.mark.parametrize("values", [(1e6, 0.0), (math.inf, -1.0), (2.0, 0.0)])
+def test_failures_are_not_asked_for_again_because_they_take_no_time(
+    values: tuple[float, float],
+) -> None:
+    def loss_and_time(trial: optuna.Trial) -> tuple[float, float]:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(4)]
+        return values if x[0] + x[1] > 1.0 else (sum((v - 0.2) ** 2 for v in x), 1.0 + x[2])
+
+    study = optuna.create_study(
+        directions=["minimize"] * 2, sampler=SAMPLERS["HDBOSampler"](seed=1000)
+    )
+    study.optimize(loss_and_time, 30)
+    failed = [tuple(trial.values) == values for trial in study.trials]
+    assert sum(failed[:10]) == 3
+    assert sum(failed[10:]) <= 3
+
+
+def test_equal_values_that_end_the_front_are_no_measurements() -> None:
+    failed, dominated, equal, ends = (-1e6, 1.0), (-1e6, 0.1), (0.3, 0.7), (-1e6, 0.8)
+    others = [(0.1 * i, 0.8 - 0.1 * i) for i in range(5)]
+    for values, expected in ((failed, 3), (dominated, 0), (equal, 0), (ends, 0)):
+        Y = np.array([*others, *[values] * 3, (-1e6, 0.8)])
+        marks = not_measured(Y, np.zeros(len(Y), np.bool_))
+        assert marks.tolist() == [False] * 5 + [expected > 0] * 3 + [False]
+    assert not not_measured(np.array([*others, *[failed] * 2]), np.zeros(7, np.bool_)).any()
+    assert not not_measured(np.array([*others[:2], *[failed] * 5]), np.zeros(7, np.bool_)).any()
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
 @pytest.mark.parametrize("name", ["HDBOSampler", "BaMSOOSampler"])
 @pytest.mark.parametrize("penalty", [1e6, math.inf])
 def test_a_study_goes_on_alike_once_penalties_count_as_chance(
@@ -106,7 +136,7 @@ def test_a_study_goes_on_alike_once_penalties_count_as_chance(
         found.append(points.by_chance(*args))
         return found[-1]
 
-    monkeypatch.setattr(history, "by_chance", by_chance)
+    monkeypatch.setattr(study_values, "by_chance", by_chance)
 
     def objective(trial: optuna.Trial) -> float:
         value = bowl(trial, lambda: 0.5)

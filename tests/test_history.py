@@ -801,16 +801,20 @@ def test_penalties_by_chance_are_failures(
         assert (seen.y[lost] == seen.y.min()).all()
 
 
-def test_penalties_of_several_objectives_are_never_failures() -> None:
+@pytest.mark.parametrize("time", [1e9, -1.0, math.inf])
+def test_penalties_of_several_objectives_are_failures(time: float) -> None:
     study = optuna.create_study(directions=["maximize", "minimize"])
-    for i in range(40):
-        values = [-1e9, 1e9] if i % 5 == 2 else [i / 40, i / 40]
+    for i in range(15):
+        values = [-1e9, time] if i % 5 == 2 else [i / 40, i / 40]
         study.add_trial(
             optuna.create_trial(params=params(i / 40), distributions=SPACE, values=values)
         )
     seen = read(study)
-    assert len(seen.values) == 40
-    assert seen.failures is None
+    assert seen.numbers.tolist() == [i for i in range(15) if i % 5 != 2]
+    assert seen.objectives is not None
+    assert seen.objectives.min() > -1.0
+    assert seen.failures is not None
+    assert seen.failures.numbers.tolist() == [2, 7, 12]
 
 
 def test_an_objective_that_spans_magnitudes_has_no_penalties_of_its_own() -> None:

@@ -227,7 +227,8 @@ class Observations:
             points |= zip(numbers, self.X[lost], strict=True)
             told |= zip(numbers, self.constraints[lost], strict=True)
             seen = replace(self.at(np.flatnonzero(~lost)), told_by_failed=told)
-        return replace(seen, failures=Failures.among(domain, seen.X, points))
+        found = Failures.among(domain, seen.X, points, several=self.objectives is not None)
+        return replace(seen, failures=found)
 
     def shares_rows_with(self, other: Observations) -> bool:
         """Tell whether both look at the same memory, in which rows are only ever appended."""
@@ -270,9 +271,8 @@ class Observations:
 
         With it, densities of ``y`` become densities of values in the objective's units.
         """
-        n = len(self.values)
         if self.output is None:
-            return np.full(n, -math.log(self.scale))
+            return np.full(len(self.values), -math.log(self.scale))
         before = self.output.inverse(self.values)
         return np.asarray(self.output.log_slope(before) - math.log(self.scale), np.float64)
 

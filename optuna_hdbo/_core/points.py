@@ -247,6 +247,17 @@ def perturbed(
     return x
 
 
+N_DEALT, LEVEL = 99, 0.02
+"""How often the test deals failures out at random, and its level."""
+
+FEWEST_BY_CHANCE, LEAST_KNOWN, LEVEL_BY_CHANCE = 5, 30, 0.2
+"""Least numbers of penalties and of points for penalties to be due to chance, and the level at
+which they are not. It is that of the test with several objectives, too."""
+
+MOST_TESTED = 150
+"""Failed points, and others, that the test knows at most: the last ones."""
+
+
 @dataclass(frozen=True, eq=False)
 class Failures:
     """Points of trials that have no value because they failed.
@@ -270,29 +281,25 @@ class Failures:
 
     @classmethod
     def among(
-        cls, domain: Domain, X: FloatArray, failed: Mapping[int, FloatArray]
+        cls,
+        domain: Domain,
+        X: FloatArray,
+        failed: Mapping[int, FloatArray],
+        *,
+        several: bool = False,
     ) -> Failures | None:
         """Return the failed points by trial number that are not among X (n, D); None without any.
 
-        A trial that failed may have been tried again with success.
+        A trial that failed may have been tried again with success. With ``several`` objectives
+        the test is less strict: children of the front stay close to failures that it misses.
         """
         known = {row.tobytes() for row in X} if failed else set()
         numbers = sorted(n for n, row in failed.items() if row.tobytes() not in known)
         if not numbers:
             return None
         rows = np.array([failed[number] for number in numbers])
-        return cls(rows, np.array(numbers, np.int64), are_elsewhere(domain, rows, X))
-
-
-N_DEALT, LEVEL = 99, 0.02
-"""How often the test deals failures out at random, and its level."""
-
-FEWEST_BY_CHANCE, LEAST_KNOWN, LEVEL_BY_CHANCE = 5, 30, 0.2
-"""Least numbers of penalties and of points for penalties to be due to chance, and the level at
-which they are not."""
-
-MOST_TESTED = 150
-"""Failed points, and others, that the test knows at most: the last ones."""
+        level = LEVEL_BY_CHANCE if several else LEVEL
+        return cls(rows, np.array(numbers, np.int64), are_elsewhere(domain, rows, X, level))
 
 
 def are_elsewhere(domain: Domain, failed: FloatArray, X: FloatArray, level: float = LEVEL) -> bool:

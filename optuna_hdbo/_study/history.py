@@ -20,7 +20,6 @@ from optuna_hdbo._core.observations import marked
 from optuna_hdbo._core.observations import meet
 from optuna_hdbo._core.outputs import are_skewed
 from optuna_hdbo._core.outputs import without_penalties
-from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._core.variables.repeats import Repeats
 from optuna_hdbo._study.attributes import StoredSuggestion
 from optuna_hdbo._study.attributes import chunks_of
@@ -38,6 +37,7 @@ from optuna_hdbo._study.values import is_violated
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
+from optuna_hdbo._study.values import without_value
 from optuna_hdbo._study.workers import Abandoned
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
@@ -324,8 +324,7 @@ class History:
             skewed=len(signs) == 1 and are_skewed(values),
             told_by_failed=self._constraints.by_number(self._failed.keys()),
         )
-        penalties = (values > told) | (told == -math.inf)
-        lost = by_chance(space.domain, seen.X, penalties) if len(signs) == 1 else None
+        lost = without_value(space.domain, seen, told, self._objectives)
         return seen.with_failures(space.domain, failed, lost)
 
     def _params_of(

@@ -16,10 +16,13 @@ from optuna.trial import FrozenTrial
 from optuna.trial import TrialState
 
 from optuna_hdbo._core.domain import BoolArray
+from optuna_hdbo._core.domain import Domain
 from optuna_hdbo._core.domain import FloatArray
 from optuna_hdbo._core.domain import IntArray
+from optuna_hdbo._core.observations import Observations
 from optuna_hdbo._core.outputs import without_failures
 from optuna_hdbo._core.outputs import without_penalties
+from optuna_hdbo._core.points import by_chance
 from optuna_hdbo._study.attributes import constraints_of
 from optuna_hdbo._study.space import SearchSpace
 
@@ -27,6 +30,10 @@ from optuna_hdbo._study.space import SearchSpace
 if TYPE_CHECKING:
     from optuna.study import Study
 
+
+FEWEST_EQUAL = 3
+"""Least number of trials with the same values of several objectives that seem to have failed, and
+of other trials."""
 
 MOST_STEPS = 64
 """Steps of reports that are told apart. What learns from them costs the cube of their number."""
@@ -71,6 +78,43 @@ def objectives_array(
     far = raised > values
     alike = (~far | (values == values.min(axis=0, initial=math.inf))).all(axis=0)
     return np.where(far.all(axis=1, keepdims=True) | alike, raised, values)
+
+
+def without_value(
+    domain: Domain,
+    seen: Observations,
+    told: FloatArray,
+    objectives: Mapping[int, tuple[float, ...]],
+) -> BoolArray:
+    """Mark the trials (n,) whose values are no more than signs that they failed.
+
+    ``told (n,)`` are values of a single objective before penalties were raised, and ``objectives``
+    those of several ones, by trial number.
+    """
+    if seen.objectives is None:
+        return by_chance(domain, seen.X, (seen.values > told) | (told == -math.inf))
+    known = np.array([objectives[number] for number in seen.numbers.tolist()])
+    penalties = (seen.objectives > known) | (known == -math.inf)
+    return not_measured(seen.objectives, penalties.any(axis=1))
+
+
+def not_measured(Y: FloatArray, penalties: BoolArray) -> BoolArray:
+    """Mark the trials (n,) that seem to have failed, by their values Y (n, k).
+
+    Where a simulation fails, many objectives return a penalty, maybe with a time that nothing is
+    better than. Or they return the same values every time, such as no accuracy and no time. Then
+    failures are on the front, and a search for the front would ask for more of them. There must be
+    enough other trials.
+    """
+    _, which, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
+    is_worst = np.equal(Y, Y.min(axis=0)).any(axis=1)
+    equal = is_worst & (counts[which.ravel()] >= FEWEST_EQUAL)
+    failed = penalties.copy()
+    if equal.any():
+        from optuna_hdbo._core.fronts import n_dominating  # Numba
+
+        failed |= equal & (n_dominating(Y, np.ones(len(Y), np.bool_)) == 0)
+    return failed & (np.count_nonzero(~failed) >= FEWEST_EQUAL)
 
 
 class Constraints:
