@@ -235,7 +235,7 @@ def test_the_story_of_a_study(study: optuna.Study) -> None:
         "1 trial failed. Its parameters do not tell why.",
         "2 of 3 values (67%) lie within 1.96 standard deviations of what the expert expected; "
         "honest intervals hold 95 %.",
-        "The trust region's side is 0.4 of the ranges now.",
+        "The trust region is 0.4 times as wide as the ranges now.",
         "Beliefs of the global expert with the most evidence: few parameters matter, warped "
         "values (+7.5 nats); all parameters matter (-1.0 nats).",
     ]
@@ -316,6 +316,8 @@ def test_the_region_is_not_that_of_a_box_or_of_a_search_afresh(study: optuna.Stu
     for apart in ({SIDE: 0.25}, {RESTART: 2.0}):
         tell(study, 9.0, "local", report={"region_length": length / 2, **apart})
         assert explain(study).facts["region_length"] == length
+    tell(study, 9.0, "local", report={"region_length": 1.6})
+    assert "The trust region is at least as wide as the ranges now." in str(explain(study))
 
 
 @pytest.mark.parametrize("enqueued", [{"x": 0.5}, {"other": 1.0}, ["x"]])

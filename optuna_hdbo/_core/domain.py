@@ -16,6 +16,7 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
+from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.lazy import cached_property
 
 
@@ -118,6 +119,7 @@ class Domain:
     @classmethod
     def continuous(cls, n_columns: int) -> Domain:
         """Return the unit cube [0, 1]^D with columns ``x0``, ``x1``, ..."""
+        check_integer("n_columns", n_columns, 1)
         names = tuple(f"x{i}" for i in range(n_columns))
         return cls(names, (None,) * n_columns, np.zeros(n_columns, dtype=np.bool_))
 

@@ -161,7 +161,8 @@ def _told_models(facts: Mapping[str, Any]) -> str:
             "deviations of what the expert expected; honest intervals hold 95 %."
         )
     if facts["region_length"] is not None:
-        lines.append(f"The trust region's side is {facts['region_length']:.3g} of the ranges now.")
+        length = f"{length:.3g} times" if (length := facts["region_length"]) < 1.0 else "at least"
+        lines.append(f"The trust region is {length} as wide as the ranges now.")
     if any(facts["beliefs"].values()):  # there is evidence once there are enough values
         best = sorted(facts["beliefs"].items(), key=lambda item: -item[1])[:3]
         told = "; ".join(f"{belief} ({nats:+.1f} nats)" for belief, nats in best)

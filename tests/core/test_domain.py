@@ -166,3 +166,8 @@ def test_domains_are_the_same_if_their_columns_are(one: Domain, other: Domain) -
         for a, b in zip(one.grids, other.grids, strict=True)
     )
     assert one.is_same_as(other) == other.is_same_as(one) == same
+
+
+def test_a_domain_has_columns() -> None:
+    with pytest.raises(ValueError, match="n_columns must be"):
+        Domain.continuous(0)
