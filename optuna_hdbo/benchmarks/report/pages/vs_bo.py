@@ -175,7 +175,7 @@ def _per_trial(runs: Sequence[Result], folder: Path) -> list[str]:
             medians = np.median([c[:shortest] for c in chosen], axis=0)
             axes[0].plot(range(1, shortest + 1), medians, label=label, linewidth=1.0)
     axes[0].set(title=problem, xlabel="trial", ylabel="seconds", yscale="log")
-    axes[0].legend(fontsize="small")
+    axes[0].legend(fontsize="small", loc="upper left")
     figure.savefig(folder / "vs_bo_time.png", dpi=120)
     plt.close(figure)
     return [
