@@ -271,20 +271,18 @@ def test_points_of_the_startup_are_pending_too() -> None:
     assert len(sampler.method.seen[-1].pending) == 1
 
 
-def test_a_continuous_point_is_not_evaluated_twice_at_a_time() -> None:
+def test_a_point_is_not_evaluated_twice_at_a_time() -> None:
     class Stubborn(FakeMethod):
         def suggest(self, domain: Domain, seen: Observations, streams: Streams) -> Suggestion:
             return Suggestion(np.full(len(domain), 0.25))
 
-    for high, n_distinct in ((1.0, 4), (4, 1)):
-        distributions: dict[str, BaseDistribution] = {
-            "x": FloatDistribution(0, 1) if high == 1.0 else IntDistribution(0, 4)
-        }
+    for distribution, first in ((FloatDistribution(0, 1), 0.25), (IntDistribution(0, 4), 1)):
+        distributions: dict[str, BaseDistribution] = {"x": distribution}
         study = optuna.create_study(sampler=MethodSampler(Stubborn(), seed=0, n_startup_trials=1))
         study.tell(study.ask(distributions), 1.0)
         values = [study.ask(distributions).params["x"] for _ in range(4)]
-        assert len(set(values)) == n_distinct
-        assert values[0] == (0.25 if high == 1.0 else 1)
+        assert len(set(values)) == 4
+        assert values[0] == first
 
 
 def test_threads_share_a_sampler() -> None:

@@ -195,11 +195,13 @@ def test_a_failed_point_is_not_asked_for_again() -> None:
     assert n_distinct([*points, interrupted.relative_params]) == len(points) + 1
 
 
-def test_a_grid_may_repeat_itself() -> None:
+def test_a_grid_repeats_itself_once_all_of_it_is_taken() -> None:
     grid: dict[str, BaseDistribution] = {"k": IntDistribution(0, 3)}
     study = optuna.create_study(sampler=MethodSampler(Ones(), seed=0, n_startup_trials=1))
     study.tell(study.ask(grid), 1.0)
-    assert [study.ask(grid).params["k"] for _ in range(3)] == [3, 3, 3]
+    values = [study.ask(grid).params["k"] for _ in range(6)]
+    assert {study.trials[0].params["k"], *values[:3]} == {0, 1, 2, 3}
+    assert values[3:] == [3, 3, 3]
 
 
 def test_half_written_suggestions_are_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
