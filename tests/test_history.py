@@ -817,6 +817,18 @@ def test_penalties_of_several_objectives_are_failures(time: float) -> None:
     assert seen.failures.numbers.tolist() == [2, 7, 12]
 
 
+@pytest.mark.parametrize("n_far", [1, 2, 3])
+def test_a_first_end_of_the_front_has_not_failed(n_far: int) -> None:
+    """Where a first trial has almost no error, its size may be far from all others."""
+    study = optuna.create_study(directions=["minimize", "minimize"])
+    for i in range(15):
+        values = [1e9, -1.0] if i % 5 == 2 and i // 5 < n_far else [i / 40, 1.0 - i / 40]
+        study.add_trial(
+            optuna.create_trial(params=params(i / 40), distributions=SPACE, values=values)
+        )
+    assert (read(study).failures is None) == (n_far < 3)
+
+
 def test_an_objective_that_spans_magnitudes_has_no_penalties_of_its_own() -> None:
     """The size of a model, and its error: failures are far from all others in both, or alike."""
     sizes = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1e3, 2e3, 1e6]

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 
 FEWEST_EQUAL = 3
-"""Least number of trials with the same values of several objectives that seem to have failed, and
-of other trials."""
+"""Least number of trials with the same values of several objectives, or with a penalty in one of
+them, that seem to have failed, and of other trials."""
 
 MOST_STEPS = 64
 """Steps of reports that are told apart. What learns from them costs the cube of their number."""
@@ -94,8 +94,11 @@ def without_value(
     if seen.objectives is None:
         return by_chance(domain, seen.X, (seen.values > told) | (told == -math.inf))
     known = np.array([objectives[number] for number in seen.numbers.tolist()])
-    penalties = (seen.objectives > known) | (known == -math.inf)
-    return not_measured(seen.objectives, penalties.any(axis=1))
+    penalties = seen.objectives > known
+    # One or two in a single objective may be the first ones at an end of the front.
+    of_one = penalties & (np.count_nonzero(penalties, axis=0) >= FEWEST_EQUAL)
+    far = penalties.all(axis=1) | (of_one | (known == -math.inf)).any(axis=1)
+    return not_measured(seen.objectives, far)
 
 
 def not_measured(Y: FloatArray, penalties: BoolArray) -> BoolArray:
