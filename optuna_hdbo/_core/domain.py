@@ -16,7 +16,6 @@ from typing import SupportsIndex
 import numpy as np
 from numpy.typing import NDArray
 
-from optuna_hdbo._core.checks import check_integer
 from optuna_hdbo._core.lazy import cached_property
 
 
@@ -119,7 +118,8 @@ class Domain:
     @classmethod
     def continuous(cls, n_columns: int) -> Domain:
         """Return the unit cube [0, 1]^D with columns ``x0``, ``x1``, ..."""
-        check_integer("n_columns", n_columns, 1)
+        if n_columns < 1:
+            raise ValueError(f"n_columns must be 1 or more, but got {n_columns}.")
         names = tuple(f"x{i}" for i in range(n_columns))
         return cls(names, (None,) * n_columns, np.zeros(n_columns, dtype=np.bool_))
 
