@@ -135,8 +135,9 @@ def suggest(
         return Suggestion(unknown_near(domain, domain.sample(rng, 1)[0], seen.known, rng))
     suggestion = method.suggest(domain, shown_to(method, seen), streams)
     for _ in range(MOST_HELD):
-        x = domain.observed_at(suggestion.x)
-        idle = None if repeats is None else repeats.idle(x, domain.absent)
+        if not repeats:
+            break
+        idle = repeats.idle(domain.observed_at(suggestion.x), domain.absent)
         if idle is None:
             break
         domain = domain.holding(idle)

@@ -19,6 +19,9 @@ class Repeats:
         self._had: BoolArray | None = None
         self._rows: dict[bytes, set[bytes]] = {}
 
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def add(self, row: FloatArray, lacks: BoolArray) -> None:
         """Take in a trial that lacks some columns (D,), and has one value in these.
 
