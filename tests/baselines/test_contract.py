@@ -259,3 +259,18 @@ def test_no_study_is_caught_where_all_trials_fail(name: str) -> None:
 
     study.optimize(objective, n_trials=50)
     assert sum(trial.value is None for trial in study.trials[20:]) < 24
+
+
+@pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")
+def test_a_region_does_not_stay_on_a_plateau() -> None:
+    """All first values are infinite, so that no point is the best one."""
+    study = optuna.create_study(sampler=BASELINES["BAxUSSampler"](seed=1001))
+
+    def objective(trial: optuna.Trial) -> float:
+        x = [trial.suggest_float(f"x{i}", 0, 1) for i in range(3)]
+        return math.inf if x[0] > 0.3 else sum((v - 0.25) ** 2 for v in x)
+
+    study.optimize(objective, n_trials=40)
+    values = [trial.value for trial in study.trials]
+    assert np.isinf(values[:10]).all()
+    assert np.isfinite(values).sum() > 10

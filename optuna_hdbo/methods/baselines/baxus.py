@@ -137,8 +137,9 @@ class BAxUS(Method):
         embedding = binned(domain, plan.n_coordinates(level), key)
         inside = lifted(embedding, seen, placed)
         report = {"coordinates": float(embedding.d), "region_length": length}
-        n = len(inside.values)
-        if n == 0 or n + len(inside.pending) < self.n_init:
+        n, merit = len(inside.values), merits(inside)
+        # On a plateau, such as one of infinite values, no point is a centre better than others.
+        if n + len(inside.pending) < self.n_init or np.all(merit == merit[:1]):
             u = rng.random(embedding.d)
         else:
             inner = embedding.inner
