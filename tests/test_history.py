@@ -27,7 +27,7 @@ from optuna_hdbo._study.attributes import read_trials
 from optuna_hdbo._study.attributes import write_suggestion
 from optuna_hdbo._study.history import History
 from optuna_hdbo._study.space import SearchSpace
-from optuna_hdbo._study.values import objectives_array
+from optuna_hdbo._study.values import with_penalties_raised
 from optuna_hdbo.methods.base import Observations
 
 
@@ -531,14 +531,14 @@ def test_settled_trials_are_not_looked_at_again(study: optuna.Study) -> None:
     study.enqueue_trial(params(0.3))
     read(study, history=history, space=space)
     trials = study.get_trials(deepcopy=False)
-    assert [t.number for t in history._unsettled(trials)] == [0, 21]
+    assert [t.number for t in history._unsettled.among(trials)] == [0, 21]
     study.tell(late, 5.0)
     study.tell(study.ask(SPACE), 6.0)
     seen = read(study, history=history, space=space)
     assert seen.numbers.tolist() == list(range(22))
     assert seen.values[0] == 5.0
     assert seen.values[-1] == 6.0
-    assert history._unsettled(study.get_trials(deepcopy=False)) == []
+    assert history._unsettled.among(study.get_trials(deepcopy=False)) == []
 
 
 def test_what_was_handed_out_does_not_change_afterwards(study: optuna.Study) -> None:
@@ -835,11 +835,9 @@ def test_an_objective_that_spans_magnitudes_has_no_penalties_of_its_own() -> Non
     errors = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
     told = {i: (-size, -error) for i, (size, error) in enumerate(zip(sizes, errors, strict=True))}
     everywhere = np.ones(len(told), np.bool_)
-    known = objectives_array(told, np.arange(len(told)), 2, everywhere)
-    assert known is not None
+    known = with_penalties_raised(np.array([*told.values()]), everywhere)
     assert [tuple(row) for row in known.tolist()] == list(told.values())
     told[9], told[10] = (-1e9, -1e4), (-1e9, -1e5)
-    failed = objectives_array(told, np.arange(len(told)), 2, np.ones(len(told), np.bool_))
-    assert failed is not None
+    failed = with_penalties_raised(np.array([*told.values()]), np.ones(len(told), np.bool_))
     assert failed[9:].min() > -1e4
     assert np.array_equal(failed[:9], known)

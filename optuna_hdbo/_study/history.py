@@ -37,8 +37,10 @@ from optuna_hdbo._study.values import is_violated
 from optuna_hdbo._study.values import maximised_values
 from optuna_hdbo._study.values import objectives_array
 from optuna_hdbo._study.values import signs_of
+from optuna_hdbo._study.values import with_penalties_raised
 from optuna_hdbo._study.values import without_value
 from optuna_hdbo._study.workers import Abandoned
+from optuna_hdbo._study.workers import Unsettled
 from optuna_hdbo.methods.base import Observations
 from optuna_hdbo.methods.base import Record
 from optuna_hdbo.methods.base import State
@@ -82,8 +84,8 @@ class History:
         self.known: Mapping[str, BaseDistribution] = {}
         """Every parameter that a complete trial had, with its latest distribution."""
         self._last: Observations | None = None
-        self._n_listed = self._n_far = 0
-        self._open: set[int] = set()  # listed trials that may still change
+        self._n_far = 0
+        self._unsettled = Unsettled()
         self._constraints = Constraints()
         self._objectives: dict[int, tuple[float, ...]] = {}  # maximised, where there are several
         self._n_finished = 0  # rows in use of the arrays, by ascending trial number
@@ -127,17 +129,12 @@ class History:
         self._study, self._space = None, space
         signs = signs_of(study)
         running = []
-        for other in self._unsettled(trials):
-            if other.state == TrialState.WAITING:
-                self._open.add(other.number)
-            elif other.state == TrialState.RUNNING:
-                self._open.add(other.number)
-                if other.number != trial.number:
-                    running.append(other)
-            else:
-                self._open.discard(other.number)
+        for other in self._unsettled.among(trials):
+            if other.state.is_finished():
                 self._settle(other, space, signs)
-        self.n_abandoned = self._abandoned.count(running, self._n_listed)
+            elif other.state == TrialState.RUNNING and other.number != trial.number:
+                running.append(other)
+        self.n_abandoned = self._abandoned.count(running, self._unsettled.n_listed)
         self._last = self._observations(space, running, trial.number, signs)
         self._study = key
         return self._last
@@ -145,17 +142,8 @@ class History:
     def _is_unchanged(self, trials: list[FrozenTrial], asking: int) -> bool:
         """Tell whether the asking trial is the only one that may have changed."""
         same = self._last is not None and self._last.step == asking
-        return same and len(trials) == self._n_listed and self._open == {asking}
-
-    def _unsettled(self, trials: list[FrozenTrial]) -> list[FrozenTrial]:
-        """Return the trials that are new, or that were not finished when last read."""
-        old = [trials[number] for number in sorted(self._open) if number < len(trials)]
-        new = trials[self._n_listed :]  # once: others may be appending
-        n_listed = self._n_listed + len(new)
-        if new and new[-1].number != n_listed - 1:
-            raise ValueError("the trials of a study must be numbered without gaps.")
-        self._n_listed = n_listed
-        return old + new
+        known = self._unsettled
+        return same and len(trials) == known.n_listed and known.open == {asking}
 
     def remember(self, trial: FrozenTrial, text: str, suggestion: StoredSuggestion) -> None:
         """Keep a suggestion that has just been written, so that it need not be parsed again."""
@@ -302,6 +290,7 @@ class History:
         constraints = self._constraints.of(numbers.tolist())
         feasible = meet(constraints)
         told, values = values, without_penalties(values, feasible)
+        objectives = objectives_array(self._objectives, numbers, len(signs))
         X, outside = self._X[:n], marked(numbers, self._outside) if self._outside else None
         if outside is not None and outside.all():
             # The range is another one altogether: the nearest points in it are all there is.
@@ -318,13 +307,13 @@ class History:
             records=records,
             step=step,
             sign=signs[0],
-            objectives=objectives_array(self._objectives, numbers, len(signs), feasible),
+            objectives=None if objectives is None else with_penalties_raised(objectives, feasible),
             signs=signs,
             outside=outside,
             skewed=len(signs) == 1 and are_skewed(values),
             told_by_failed=self._constraints.by_number(self._failed.keys()),
         )
-        lost = without_value(space.domain, seen, told, self._objectives)
+        lost = without_value(space.domain, seen, told if objectives is None else objectives)
         return seen.with_failures(space.domain, failed, lost)
 
     def _params_of(

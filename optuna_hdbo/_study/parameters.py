@@ -21,6 +21,7 @@ from optuna_hdbo._study.ranges import Ranges
 from optuna_hdbo._study.ranges import all_joined
 from optuna_hdbo._study.splits import Split
 from optuna_hdbo._study.values import has_failed
+from optuna_hdbo._study.workers import Unsettled
 
 
 STALE = 20
@@ -50,8 +51,7 @@ class Parameters:
         pruned = (TrialState.PRUNED,) if include_pruned else ()
         self._states = (TrialState.COMPLETE, *pruned)
         self._known_by: FrozenTrial | None = None  # a finished trial
-        self._n_listed = 0  # trials of smaller number have been looked at
-        self._open: set[int] = set()  # of them those that had not finished
+        self._unsettled = Unsettled()
         self._trials: list[FrozenTrial] = []  # that count, in the order in which they were seen
         self._of_all, self._of_complete = _Common(), _Common()
         self._branches: _Branches | None = None
@@ -81,18 +81,11 @@ class Parameters:
         """
         if self._known_by is None:
             self._known_by = next((trial for trial in trials if trial.state.is_finished()), None)
-        old = [trials[number] for number in sorted(self._open) if number < len(trials)]
-        new = trials[self._n_listed :]  # once: others may be appending
-        self._n_listed += len(new)
         n_failed = 0
-        for trial in (*old, *new):
-            if not trial.state.is_finished():
-                self._open.add(trial.number)
-                continue
-            self._open.discard(trial.number)
+        for trial in self._unsettled.among(trials):
             if trial.state in self._states and not has_failed(trial):
                 self._take_in(trial)
-            else:
+            elif trial.state.is_finished():
                 self._failed[trial.number] = frozenset(trial.distributions)
                 n_failed += 1
         if n_failed and self._branches is not None:

@@ -63,41 +63,38 @@ def objectives_array(
     told: Mapping[int, tuple[float, ...]],
     numbers: IntArray,
     n_objectives: int,
-    feasible: BoolArray,
 ) -> FloatArray | None:
-    """Return the values of trials by number, shape (n, k); None for a single objective.
-
-    Penalties are raised, see :func:`without_penalties`, if all values of the trial are such, or if
-    all penalties of an objective are equal. One of the objectives may span magnitudes.
-    """
+    """Return the values of trials by number, shape (n, k); None for a single objective."""
     if n_objectives == 1:
         return None
     rows = [told[number] for number in numbers.tolist()]
-    values = np.array(rows, np.float64).reshape(-1, n_objectives)
+    return np.array(rows, np.float64).reshape(-1, n_objectives)
+
+
+def with_penalties_raised(values: FloatArray, feasible: BoolArray) -> FloatArray:
+    """Return the values (n, k) of several objectives with penalties raised.
+
+    See :func:`without_penalties`. They are if all values of the trial are such, or if all
+    penalties of an objective are equal. One of the objectives may span magnitudes.
+    """
     raised = np.stack([without_penalties(column, feasible) for column in values.T], axis=1)
     far = raised > values
     alike = (~far | (values == values.min(axis=0, initial=math.inf))).all(axis=0)
     return np.where(far.all(axis=1, keepdims=True) | alike, raised, values)
 
 
-def without_value(
-    domain: Domain,
-    seen: Observations,
-    told: FloatArray,
-    objectives: Mapping[int, tuple[float, ...]],
-) -> BoolArray:
+def without_value(domain: Domain, seen: Observations, told: FloatArray) -> BoolArray:
     """Mark the trials (n,) whose values are no more than signs that they failed.
 
-    ``told (n,)`` are values of a single objective before penalties were raised, and ``objectives``
-    those of several ones, by trial number.
+    ``told`` are the values before penalties were raised, shape (n,), or (n, k) for several
+    objectives.
     """
     if seen.objectives is None:
         return by_chance(domain, seen.X, (seen.values > told) | (told == -math.inf))
-    known = np.array([objectives[number] for number in seen.numbers.tolist()])
-    penalties = seen.objectives > known
+    penalties = seen.objectives > told
     # One or two in a single objective may be the first ones at an end of the front.
     of_one = penalties & (np.count_nonzero(penalties, axis=0) >= FEWEST_EQUAL)
-    far = penalties.all(axis=1) | (of_one | (known == -math.inf)).any(axis=1)
+    far = penalties.all(axis=1) | (of_one | (told == -math.inf)).any(axis=1)
     return not_measured(seen.objectives, far)
 
 

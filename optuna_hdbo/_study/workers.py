@@ -1,4 +1,4 @@
-"""Workers of a study that were forked, and running trials whose worker seems to be gone."""
+"""Workers of a study that were forked, and trials that are under way or whose worker is gone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,35 @@ from optuna.trial import FrozenTrial
 
 SHORT = 60.0
 """A trial that runs for fewer seconds may still have its worker."""
+
+
+class Unsettled:
+    """Lists trials of a study once more as long as they may change.
+
+    Attributes
+    ----------
+    n_listed : int
+        Trials of smaller number have been listed.
+    open : set of int
+        Those of them that may still change.
+    """
+
+    def __init__(self) -> None:
+        self.n_listed = 0
+        self.open: set[int] = set()
+
+    def among(self, trials: Sequence[FrozenTrial]) -> list[FrozenTrial]:
+        """Return the trials that are new, or that were not finished when last listed."""
+        old = [trials[number] for number in sorted(self.open) if number < len(trials)]
+        new = trials[self.n_listed :]  # once: others may be appending
+        n_listed = self.n_listed + len(new)
+        if new and new[-1].number != n_listed - 1:
+            raise ValueError("the trials of a study must be numbered without gaps.")
+        self.n_listed = n_listed
+        found = [*old, *new]
+        for trial in found:
+            (self.open.discard if trial.state.is_finished() else self.open.add)(trial.number)
+        return found
 
 
 class Abandoned:
