@@ -122,6 +122,7 @@ def test_equal_values_that_end_the_front_are_no_measurements() -> None:
         assert marks.tolist() == [False] * 5 + [expected > 0] * 3 + [False]
     assert not not_measured(np.array([*others, *[failed] * 2]), np.zeros(7, np.bool_)).any()
     assert not not_measured(np.array([*others[:2], *[failed] * 5]), np.zeros(7, np.bool_)).any()
+    assert not_measured(np.zeros((0, 2)), np.zeros(0, np.bool_)).shape == (0,)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="too many trials for interpreted loops")

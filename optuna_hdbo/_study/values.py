@@ -107,7 +107,7 @@ def not_measured(Y: FloatArray, penalties: BoolArray) -> BoolArray:
     enough other trials.
     """
     _, which, counts = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
-    is_worst = np.equal(Y, Y.min(axis=0)).any(axis=1)
+    is_worst = np.equal(Y, Y.min(axis=0, initial=math.inf)).any(axis=1)
     equal = is_worst & (counts[which.ravel()] >= FEWEST_EQUAL)
     failed = penalties.copy()
     if equal.any():
